@@ -1,0 +1,1 @@
+"""The Lousho runtime and SDK."""

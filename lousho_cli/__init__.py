@@ -1,0 +1,1 @@
+"""The Lousho command line, thin over the `lousho` package."""
