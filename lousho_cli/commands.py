@@ -1,0 +1,52 @@
+"""Which verbs exist and where each lives, so that running one imports none of the others.
+
+A verb module holds one function named like the verb. Its signature is the only declaration of the verb's arguments
+and flags, its docstring is the help text (the first line is the summary), and `EXAMPLES` are command lines for the
+help page. To add a verb, write `lousho_cli/verbs/<verb>.py` and name it in `VERBS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typer.core import TyperCommand
+
+VERBS: Mapping[str, str] = {
+    "init": "lousho_cli.verbs.init",
+    "doctor": "lousho_cli.verbs.doctor",
+    "chat": "lousho_cli.verbs.chat",
+    "help": "lousho_cli.verbs.help",
+    "version": "lousho_cli.verbs.version",
+}
+"""Verb to module, in the order in which `lousho --help` lists them."""
+
+HELP_FLAGS = ("-h", "--help")
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb that was imported and is ready to be checked, explained or run."""
+
+    name: str
+    command: TyperCommand
+    """The parameters and the function behind them."""
+    examples: tuple[tuple[str, str], ...]
+    """Command line and what it does, for the help page."""
+
+
+def load_verb(name: str) -> Verb:
+    """Import the verb `name`, which must be one of `VERBS`, and build its command."""
+    import typer
+    from typer.core import TyperCommand
+
+    module = import_module(VERBS[name])
+    function: Callable[..., None] = getattr(module, name)
+    app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)
+    app.command(name, context_settings={"help_option_names": list(HELP_FLAGS)})(function)
+    command = typer.main.get_command(app)
+    assert isinstance(command, TyperCommand)
+    return Verb(name, command, tuple(getattr(module, "EXAMPLES", ())))

@@ -1,0 +1,113 @@
+"""The one object that owns the terminal: what goes where, in which colours, and whether anybody can be asked.
+
+Results go to stdout, everything said about them to stderr. Colours appear on a terminal only, `NO_COLOR` and
+`TERM=dumb` switch them off and `FORCE_COLOR` on; nothing is told by colour alone. A character that the stream cannot
+encode is degraded, never an exception. No rich here: a short message must not cost its import.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Literal, TextIO
+
+Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
+
+_CODES: Mapping[Style, str] = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
+
+
+def colours_wanted(stream: TextIO | None, env: Mapping[str, str] | None = None) -> bool:
+    """Return whether text written to `stream` may carry colour codes."""
+    env = os.environ if env is None else env
+    if env.get("NO_COLOR"):
+        return False
+    forced = env.get("FORCE_COLOR")
+    if forced:
+        return forced.lower() not in ("0", "false")
+    return env.get("TERM") != "dumb" and is_terminal(stream)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a person is at the other end of `stream`."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # a closed stream
+        return False
+
+
+class Console:
+    """Reads and writes for a command. Streams that are missing (a closed descriptor) swallow what is written."""
+
+    def __init__(self, stdout: TextIO | None = None, stderr: TextIO | None = None, stdin: TextIO | None = None) -> None:
+        self.stdout = sys.stdout if stdout is None else stdout
+        self.stderr = sys.stderr if stderr is None else stderr
+        self.stdin = sys.stdin if stdin is None else stdin
+
+    @property
+    def interactive(self) -> bool:
+        """Whether a question can be asked: a person can read it and type the answer."""
+        return is_terminal(self.stdin) and is_terminal(self.stderr)
+
+    def out(self, text: str = "", *, end: str = "\n") -> None:
+        """Write a result to stdout."""
+        self._write(self.stdout, text + end)
+
+    def say(self, text: str = "", *, end: str = "\n") -> None:
+        """Write progress, advice or an error text to stderr, at once."""
+        self._write(self.stderr, text + end)
+        self._flush(self.stderr)
+
+    def error(self, text: str) -> None:
+        """Write `error: <text>` to stderr."""
+        self.say(f"{self.paint('error:', 'red', on=self.stderr)} {text}")
+
+    def paint(self, text: str, *styles: Style, on: TextIO | None = None) -> str:
+        """Return `text` with `styles` when the stream (stdout unless `on` is given) takes colours, else as it is."""
+        if not styles or not colours_wanted(self.stdout if on is None else on):
+            return text
+        return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
+
+    def flush(self) -> None:
+        """Push out what was written; raises what the stream raises, so that a full disk is not silent."""
+        if self.stdout is not None:
+            self.stdout.flush()
+
+    def ask(self, question: str) -> str:
+        """Return one typed line, without its newline. Raises `EOFError` when the input ends."""
+        self.say(question, end="")
+        line = self.stdin.readline()
+        if not line:
+            raise EOFError
+        return line.rstrip("\r\n")
+
+    def abandon_stdout(self) -> None:
+        """Point stdout at nothing, so that the interpreter's last flush does not complain about a reader who left."""
+        try:
+            descriptor = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(descriptor, sys.stdout.fileno())
+            os.close(descriptor)
+        except (OSError, ValueError, AttributeError):
+            return
+
+    def _write(self, stream: TextIO | None, text: str) -> None:
+        if stream is None:
+            return
+        from lousho.core.console_text import safe_text
+
+        stream.write(safe_text(text, getattr(stream, "encoding", None) or "utf-8"))
+
+    def _flush(self, stream: TextIO | None) -> None:
+        if stream is None:
+            return
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            return
