@@ -178,12 +178,20 @@ class Specification:
                         f"{row} names {name!r}, which features.txt has not",
                         "use a name from features.txt, or add it there",
                     )
-            if names and all(self.features.get(name, False) for name in names):
+            there = [name for name in names if self.features.get(name, False)]
+            if verb == "needs" and len(there) == len(names):
                 self._complain(
                     file,
                     number,
-                    f"{row} waits for {', '.join(names)}, which exists now",
-                    "prove the row whole and delete this line",
+                    f"{row} is open for {', '.join(there)}, which exists now",
+                    "prove the row and delete this line",
+                )
+            elif verb == "waits for" and there:
+                self._complain(
+                    file,
+                    number,
+                    f"{row} waits for {', '.join(there)}, which exists now",
+                    "prove that part of the row and take the name out of the line",
                 )
             rows[row] = Waiting(row, names, number)
         return rows
@@ -296,13 +304,9 @@ def problems_of(standing: Standing, spec: Specification) -> Iterable[Problem]:
             else f"mark the test that proves it with {marker}, or add `{row.id} needs: <feature>` to open.txt"
         )
         yield Problem(where, f"{row.id} is neither proved nor open{note}", do)
-    if row.id in spec.partly and standing.state != "proved":
-        line = spec.partly[row.id].line
-        yield Problem(
-            f"{FOLDER}/partly.txt:{line}",
-            f"{row.id} is not proved as far as it can be",
-            "prove what exists of it, or move the line to open.txt",
-        )
+    if row.id in spec.partly and row.id in spec.open:
+        where = f"{FOLDER}/partly.txt:{spec.partly[row.id].line}"
+        yield Problem(where, f"{row.id} is open and proved in part", "keep it in one of open.txt and partly.txt")
 
 
 def problems_of_results(results: list[dict[str, Any]]) -> Iterable[Problem]:
