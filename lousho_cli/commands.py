@@ -8,9 +8,8 @@ help page. To add a verb, write `lousho_cli/verbs/<verb>.py` and name it in `VER
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from typer.core import TyperCommand
@@ -27,8 +26,7 @@ VERBS: Mapping[str, str] = {
 HELP_FLAGS = ("-h", "--help")
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(NamedTuple):
     """A verb that was imported and is ready to be checked, explained or run."""
 
     name: str

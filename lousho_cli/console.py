@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Literal, TextIO
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple, TextIO
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
 
@@ -43,6 +43,13 @@ def is_terminal(stream: TextIO | None) -> bool:
         return False
 
 
+class Painted(NamedTuple):
+    """A piece of a line in a style of ours. Plain pieces may come from anywhere: their own colour codes are taken out."""
+
+    text: str
+    styles: tuple[Style, ...]
+
+
 class Console:
     """Reads and writes for a command. Streams that are missing (a closed descriptor) swallow what is written."""
 
@@ -56,24 +63,18 @@ class Console:
         """Whether a question can be asked: a person can read it and type the answer."""
         return is_terminal(self.stdin) and is_terminal(self.stderr)
 
-    def out(self, text: str = "", *, end: str = "\n") -> None:
+    def out(self, *pieces: str | Painted, end: str = "\n") -> None:
         """Write a result to stdout."""
-        self._write(self.stdout, text + end)
+        self._write(self.stdout, (*pieces, end))
 
-    def say(self, text: str = "", *, end: str = "\n") -> None:
+    def say(self, *pieces: str | Painted, end: str = "\n") -> None:
         """Write progress, advice or an error text to stderr, at once."""
-        self._write(self.stderr, text + end)
+        self._write(self.stderr, (*pieces, end))
         self._flush(self.stderr)
 
     def error(self, text: str) -> None:
         """Write `error: <text>` to stderr."""
-        self.say(f"{self.paint('error:', 'red', on=self.stderr)} {text}")
-
-    def paint(self, text: str, *styles: Style, on: TextIO | None = None) -> str:
-        """Return `text` with `styles` when the stream (stdout unless `on` is given) takes colours, else as it is."""
-        if not styles or not colours_wanted(self.stdout if on is None else on):
-            return text
-        return f"\x1b[{';'.join(_CODES[style] for style in styles)}m{text}\x1b[0m"
+        self.say(paint("error:", "red"), f" {text}")
 
     def flush(self) -> None:
         """Push out what was written; raises what the stream raises, so that a full disk is not silent."""
@@ -97,12 +98,20 @@ class Console:
         except (OSError, ValueError, AttributeError):
             return
 
-    def _write(self, stream: TextIO | None, text: str) -> None:
+    def _write(self, stream: TextIO | None, pieces: Iterable[str | Painted]) -> None:
         if stream is None:
             return
         from lousho.core.console_text import safe_text
 
-        stream.write(safe_text(text, getattr(stream, "encoding", None) or "utf-8"))
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        coloured = colours_wanted(stream)
+        for piece in pieces:
+            if isinstance(piece, str):
+                stream.write(safe_text(piece, encoding))
+                continue
+            text = safe_text(piece.text, encoding)
+            codes = ";".join(_CODES[style] for style in piece.styles)
+            stream.write(f"\x1b[{codes}m{text}\x1b[0m" if coloured and codes else text)
 
     def _flush(self, stream: TextIO | None) -> None:
         if stream is None:
@@ -111,3 +120,8 @@ class Console:
             stream.flush()
         except (OSError, ValueError):
             return
+
+
+def paint(text: str, *styles: Style) -> Painted:
+    """Return `text` as a piece of a line that has these styles where the stream takes colours."""
+    return Painted(text, styles)

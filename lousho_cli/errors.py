@@ -6,7 +6,6 @@ Commands just raise. 0 is success, 1 ran and failed, 2 a usage error, 130 interr
 from __future__ import annotations
 
 import os
-import traceback
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,16 +41,20 @@ def report(error: BaseException, console: Console) -> int:
         console.abandon_stdout()
         return PIPE_CLOSED
     if debugging() and not isinstance(error, UsageError):
+        import traceback
+
         console.say("".join(traceback.format_exception(error)).rstrip())
     if isinstance(error, UsageError):
         return _report_usage(error, console)
 
-    from lousho.core.errors import SDKError
     from lousho.scaffold.errors import InitUsageError
 
     if isinstance(error, InitUsageError):
         console.say(str(error))
         return USAGE
+
+    from lousho.core.sdk_error import SDKError
+
     if isinstance(error, SDKError):
         console.error(str(error))
     elif isinstance(error, OSError):
@@ -88,9 +91,9 @@ def os_error_sentence(error: OSError) -> str:
 
 
 def _report_usage(error: UsageError, console: Console) -> int:
-    from lousho.core.errors import ConfigurationError
+    from lousho.core.sdk_error import SDKError  # the whole family of errors would cost a usage error its speed
 
-    console.error(str(ConfigurationError(error.message, code=error.code)))
+    console.error(str(SDKError(error.message, code=error.code)))
     if error.usage:
         console.say(f"usage: {error.usage}")
     return USAGE

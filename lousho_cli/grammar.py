@@ -9,7 +9,6 @@ starts with `-` needs the equals sign, and everything else is a usage error. Wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lousho_cli.commands import HELP_FLAGS
@@ -44,11 +43,13 @@ def canonical(command: TyperCommand, argv: Sequence[str]) -> list[str]:
     return [*reading.flags, "--", *reading.arguments]
 
 
-@dataclass(slots=True)
 class _Reading:
-    options: dict[str, TyperOption]
-    flags: list[str] = field(default_factory=list[str])
-    arguments: list[str] = field(default_factory=list[str])
+    """What was read so far."""
+
+    def __init__(self, options: dict[str, TyperOption]) -> None:
+        self.options = options
+        self.flags: list[str] = []
+        self.arguments: list[str] = []
 
     def take_flag(self, word: str, rest: Iterator[str]) -> None:
         name, equals, value = word.partition("=")
@@ -66,7 +67,8 @@ class _Reading:
         if not equals:
             value = next(rest, "")
             if value.startswith("-") and value != "-":
-                raise UsageError(_missing_value(name, option, value))
+                is_flag = value == "--" or value.partition("=")[0] in (*self.options, *HELP_FLAGS)
+                raise UsageError(_missing_value(name, option, "" if is_flag else value))
         if not value:
             raise UsageError(_missing_value(name, option))
         self.flags.append(f"{name}={value}")

@@ -15,7 +15,7 @@ from lousho_cli.errors import UsageError, report
 
 COMPLETION_VARIABLE = "_LOUSHO_COMPLETE"
 COMPLETION_FLAGS = ("--install-completion", "--show-completion")
-OVERVIEW_USAGE = "lousho <command> [flags] (every command: lousho --help)"
+OVERVIEW_USAGE = f"lousho <command> [flags], where <command> is one of {', '.join(VERBS)}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,30 @@
+"""Command lines as the person's own shell reads them: bash and its kin, PowerShell on Windows."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+
+WINDOWS = os.name == "nt"
+
+
+def quoted(word: str, *, windows: bool = WINDOWS) -> str:
+    """Return `word` as one word of a command line."""
+    if not windows:
+        return shlex.quote(word)
+    if re.fullmatch(r"[\w.:/\\+=@-]+", word):
+        return word
+    return "'" + word.replace("'", "''") + "'"
+
+
+def command_line(words: list[str], *, windows: bool = WINDOWS) -> str:
+    """Return a command and its arguments as one line that can be pasted."""
+    line = " ".join(quoted(word, windows=windows) for word in words)
+    # PowerShell takes a quoted first word for a string, not for a program.
+    return f"& {line}" if windows and line.startswith("'") else line
+
+
+def copy_line(source: str, target: str, *, windows: bool = WINDOWS) -> str:
+    """Return the line that copies a file."""
+    return command_line(["copy" if windows else "cp", source, target], windows=windows)
