@@ -84,8 +84,13 @@ def settle(environment: dict[str, str] | os._Environ[str], home: Path) -> None:
         "LOCALAPPDATA": "AppData/Local",
     }.items():
         environment[name] = str(home / folder)
+    tree = os.environ.get("LOUSHO_TEST_TREE", "")  # the copy that spec_bite breaks: children import that one
     environment.update(
-        LANG="C.UTF-8", TERM="xterm-256color", PYTHONPATH=str(SUPPORT), GIT_CONFIG_NOSYSTEM="1", GIT_TERMINAL_PROMPT="0"
+        LANG="C.UTF-8",
+        TERM="xterm-256color",
+        PYTHONPATH=os.pathsep.join(filter(None, (str(SUPPORT), tree))),
+        GIT_CONFIG_NOSYSTEM="1",
+        GIT_TERMINAL_PROMPT="0",
     )
 
 

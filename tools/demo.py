@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import FrameType
 
 LOUSHO = [sys.executable, "-m", "lousho_cli"]
 AGENT = "notes-agent"
@@ -33,10 +34,14 @@ def lousho(words: list[str], folder: Path, *, piped: str | None = None) -> int:
     return subprocess.run([*LOUSHO, *words], cwd=folder, input=sent, check=False).returncode
 
 
+def leave_it_to_the_chat(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the chat got the same signal."""
+
+
 def main() -> int:
     """Run the three commands; returns 0, or the exit code of the one that failed."""
     # Ctrl-C belongs to the chat: it ends the turn, not the demo. A handler, since an ignored signal would be inherited.
-    signal.signal(signal.SIGINT, lambda *_: None)
+    signal.signal(signal.SIGINT, leave_it_to_the_chat)
     with tempfile.TemporaryDirectory(prefix="lousho-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         init = ["init", AGENT, "--template", "tools", "--provider", "mock", "--yes", "--no-install", "--no-git"]

@@ -107,7 +107,7 @@ def print_rows(standings: list[Standing]) -> None:
         if standing.state == "open":
             print(f"    needs: {', '.join(standing.features)}")
         if standing.partly:
-            print(f"    proved as far as it can be; waits for: {', '.join(standing.partly)}")
+            print(f"    provable only in part yet; the rest waits for: {', '.join(standing.partly)}")
         if standing.note:
             print(f"    {short(standing.note, width - 4)}")
     print(
@@ -186,4 +186,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # `make spec PAGE=cli | head`
+        sys.stdout = None
+        sys.exit(0)
