@@ -31,13 +31,14 @@ class CancelSignal:
     (`wait()` does).
     """
 
-    __slots__ = ("_listeners", "_lock", "_reason", "_timer")
+    __slots__ = ("_detachers", "_listeners", "_lock", "_reason", "_timer")
 
     def __init__(self) -> None:
         self._reason: BaseException | None = None
         self._listeners: list[Listener] = []
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
+        self._detachers: list[Callable[[], None]] = []
 
     @property
     def aborted(self) -> bool:
@@ -116,14 +117,15 @@ class CancelSignal:
     def any(cls, *signals: CancelSignal | None) -> CancelSignal:
         """Return a signal that aborts with the reason of the first of `signals` to abort."""
         merged = cls()
-        removers: list[Callable[[], None]] = []
 
         def relay(source: CancelSignal) -> None:
             merged.abort(source.reason)
-            for remove in removers:
-                remove()
 
-        for signal in signals:
-            if signal is not None:
-                removers.append(signal.add_listener(relay))
+        merged._detachers.extend(signal.add_listener(relay) for signal in signals if signal is not None)
         return merged
+
+    def detach(self) -> None:
+        """Stop following the signals this one was made from, so that long-lived ones do not collect listeners."""
+        detachers, self._detachers = self._detachers, []
+        for detach in detachers:
+            detach()

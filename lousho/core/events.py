@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
+from lousho.core.sdk_error import bare_message
 from lousho.core.unset import UNSET
-from lousho.core.usage import RunUsage, StepUsage
+from lousho.core.usage import RunUsage, StepUsage, camel_case
 
 AGENT_EVENT_SCHEMA_VERSION: Final = 1
 
@@ -81,28 +82,17 @@ def error_name(error: BaseException) -> str:
     return name if isinstance(name, str) and name else type(error).__name__
 
 
-def bare_message(error: BaseException) -> str:
-    """Return an error's text without the help line that coded errors add when printed."""
-    detail = getattr(error, "detail", None)
-    return detail if isinstance(detail, str) else str(error)
-
-
 def _registered(cls: _E) -> _E:
     """Add a finished event class to the table and work out its wire names once."""
     skipped = {"run_id", "seq", "timestamp", "v"}
     rows = [
-        (f.name, str(f.metadata.get("wire") or _camel(f.name)), f.default is MISSING and f.default_factory is MISSING)
+        (f.name, str(f.metadata.get("wire") or camel_case(f.name)), f.default is MISSING and f.default_factory is MISSING)
         for f in fields(cls)
         if f.name not in skipped
     ]
     cls.wire_fields = tuple(sorted(rows, key=lambda row: row[0] == "subagent"))
     EVENT_CLASSES[cls.type] = cls
     return cls
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
 
 
 @_registered

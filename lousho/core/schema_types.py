@@ -240,7 +240,9 @@ def _booleans_among_numbers(schema: object, value: object, path: tuple[object, .
     elif isinstance(value, list):
         for index, part in enumerate(cast("list[object]", value)):
             found += _booleans_among_numbers(node.get("items"), part, (*path, index))
-    branches: list[object] = node.get("anyOf", [])
+    branches: list[dict[str, Any]] = node.get("anyOf", [])
+    if isinstance(value, bool):  # of the choices without an enum, only these take it
+        branches = [part for part in branches if "enum" in part or part.get("type", "boolean") == "boolean"]
     choices = [_booleans_among_numbers(choice, cast("object", value), path) for choice in branches]
     if choices and all(choices):
         found += choices[0]

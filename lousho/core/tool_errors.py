@@ -21,6 +21,7 @@ TOOL_ERROR_NAMES: Mapping[str, str] = MappingProxyType(
         "mcp": "McpToolError",
         "sandbox": "SandboxRequiredError",
         "denied": "ToolDeniedError",
+        "cancelled": "ToolCancelledError",
         "interrupted": "ToolInterruptedError",
     }
 )

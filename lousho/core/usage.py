@@ -8,13 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from lousho.core.messages import Message
 
 CHARS_PER_TOKEN = 4
 TOKENS_PER_ATTACHMENT = 1000
+
+
+def camel_case(name: str) -> str:
+    """Return the wire and file name of an attribute: `input_tokens` is `inputTokens`."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+STORED: dict[str, Any] = {"alias_generator": camel_case, "populate_by_name": True}
+"""How pydantic writes a dataclass of ours into a store: camelCase keys."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +58,8 @@ class ModelUsage:
 @dataclass(slots=True, kw_only=True)
 class StepUsage:
     """The tokens of one model call, reported or estimated."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STORED
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -111,6 +123,8 @@ class StepUsage:
 class ModelSpend:
     """What one model of a run used."""
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = STORED
+
     model_calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -134,9 +148,11 @@ class ModelSpend:
 class RunUsage(StepUsage):
     """What a whole run spent. `model_calls` counts its model calls, `by_model` splits it by `provider/model`."""
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = STORED
+
     model_calls: int = 0
-    by_model: dict[str, ModelSpend] = field(default_factory=lambda: {})
-    hosted_tool_calls: dict[str, int] = field(default_factory=lambda: {})
+    by_model: dict[str, ModelSpend] = field(default_factory=dict)
+    hosted_tool_calls: dict[str, int] = field(default_factory=dict)
 
     def add(self, step: StepUsage, model: str) -> None:
         """Count one model call of `model` into the run."""

@@ -1,0 +1,193 @@
+"""Every option of `create_agent()`, checked in one place and remembered, so that an agent can be rebuilt.
+
+Source: configuration page ("`createAgent()` options").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias, TypedDict, cast
+
+from lousho.agent.model_settings import check_model_settings
+from lousho.core.errors import ConfigurationError
+from lousho.core.suggest import unknown_key_message
+from lousho.models.provider import LLMProvider
+from lousho.policy.permissions import PermissionRule, permission_rules
+from lousho.runtime.deps import ToolErrorInfo
+from lousho.runtime.emitter import EventListener
+from lousho.stores.protocol import AgentStore, ApprovalStore
+from lousho.tools.builtin import ASK_QUESTION, ask_question_tool
+from lousho.tools.definition import Tool
+
+ToolsOption: TypeAlias = "Sequence[Tool] | Mapping[str, Tool]"
+DecisionListener: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, Any] | None], object]"
+ToolErrorMessage: TypeAlias = "Callable[[BaseException, ToolErrorInfo], str]"
+
+DEFAULT_INSTRUCTIONS = "You are a helpful assistant."
+DEFAULT_MAX_STEPS = 10
+DEFAULT_MAX_TOOL_RESULT_CHARS = 50_000
+
+_ALIASES = {
+    "system": "instructions",
+    "system_prompt": "instructions",
+    "max_turns": "max_steps",
+    "max_iterations": "max_steps",
+    "max_tokens": "model_settings.max_tokens",
+    "max_output_tokens": "model_settings.max_tokens",
+    "maxOutputTokens": "model_settings.max_tokens",
+    "temperature": "model_settings.temperature",
+    "top_p": "model_settings.top_p",
+    "functions": "tools",
+    "llm": "provider",
+}
+
+
+class CreateAgentBase(TypedDict, total=False):
+    """The options two agents may share: `create_agent(**shared, model=...)`."""
+
+    name: str | None
+    description: str | None
+    tools: ToolsOption | None
+    max_steps: int | None
+    tool_concurrency: int | Literal["unbounded"] | None
+    model_settings: Mapping[str, Any] | None
+    permissions: Iterable[PermissionRule | Mapping[str, Any]] | None
+    on_permission_decision: DecisionListener | None
+    store: AgentStore | None
+    approval_store: ApprovalStore | None
+    ask_question: bool | None
+    on_event: EventListener | None
+    max_tool_result_chars: float | None
+    tool_error_message: ToolErrorMessage | None
+    redact_content: bool | None
+
+
+@dataclass(slots=True, kw_only=True)
+class AgentOptions:
+    """The checked options of an agent."""
+
+    model: str | None = None
+    provider: LLMProvider | None = None
+    instructions: str = DEFAULT_INSTRUCTIONS
+    name: str = "agent"
+    description: str | None = None
+    tools: dict[str, Tool] = field(default_factory=dict)
+    max_steps: int = DEFAULT_MAX_STEPS
+    tool_concurrency: int | Literal["unbounded"] = "unbounded"
+    model_settings: dict[str, Any] = field(default_factory=dict)
+    permissions: tuple[PermissionRule, ...] = ()
+    on_permission_decision: DecisionListener | None = None
+    store: AgentStore | None = None
+    approval_store: ApprovalStore | None = None
+    ask_question: bool = False
+    on_event: EventListener | None = None
+    max_tool_result_chars: float = DEFAULT_MAX_TOOL_RESULT_CHARS
+    tool_error_message: ToolErrorMessage | None = None
+    redact_content: bool = False
+
+    def to_kwargs(self) -> dict[str, Any]:
+        """Return the options as keyword arguments of `create_agent()`."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+KNOWN_OPTIONS: tuple[str, ...] = (*(f.name for f in fields(AgentOptions)), "prompt")
+
+
+def check_options(given: Mapping[str, Any]) -> AgentOptions:
+    """Return the options of `create_agent(**given)`; a `None` counts as not given.
+
+    Raises `LOUSHO_CONFIG_INVALID` for an unknown name (with a suggestion) or an unusable value, and
+    `LOUSHO_CONFIG_CONFLICTING_OPTIONS` when `instructions` and its alias `prompt` are both given.
+    """
+    values = {key: value for key, value in given.items() if value is not None}
+    for key in values:
+        if key not in KNOWN_OPTIONS:
+            raise ConfigurationError(
+                f"create_agent: {unknown_key_message(key, KNOWN_OPTIONS, aliases=_ALIASES)}.", field=key
+            )
+    if "prompt" in values:
+        if "instructions" in values:
+            raise ConfigurationError(
+                "create_agent: 'instructions' and 'prompt' mean the same; keep 'instructions'.",
+                field="prompt",
+                code="LOUSHO_CONFIG_CONFLICTING_OPTIONS",
+            )
+        values["instructions"] = values.pop("prompt")
+    for key, kind in (("instructions", str), ("name", str), ("description", str), ("model", str)):
+        if key in values and not isinstance(values[key], kind):
+            raise ConfigurationError(f"create_agent: {key} must be a text; got {values[key]!r}.", field=key)
+    if "max_steps" in values:
+        check_max_steps(values["max_steps"])
+    _check_concurrency(values.get("tool_concurrency", "unbounded"))
+    _check_result_chars(values.get("max_tool_result_chars", DEFAULT_MAX_TOOL_RESULT_CHARS))
+    _check_callables(values)
+    values["model_settings"] = check_model_settings(values.get("model_settings"))
+    values["permissions"] = permission_rules(values.get("permissions"))
+    values["tools"] = _tools(values.get("tools"), ask_question=bool(values.get("ask_question")))
+    return AgentOptions(**values)
+
+
+def check_max_steps(value: Any) -> int:
+    """Return `value` if it is a whole number of at least 1. Raises `LOUSHO_CONFIG_INVALID`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"max_steps must be a whole number of at least 1; got {value!r}.", field="maxSteps")
+    return value
+
+
+def _check_concurrency(value: Any) -> None:
+    if value == "unbounded":
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(
+            f"tool_concurrency must be a whole number of at least 1, or 'unbounded'; got {value!r}.",
+            field="toolConcurrency",
+        )
+
+
+def _check_result_chars(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0 or math.isnan(value):
+        raise ConfigurationError(
+            f"max_tool_result_chars must be a number above 0 (math.inf for no cap); got {value!r}.",
+            field="maxToolResultChars",
+        )
+
+
+def _check_callables(values: Mapping[str, Any]) -> None:
+    for key in ("on_event", "on_permission_decision", "tool_error_message"):
+        if key in values and not callable(values[key]):
+            raise ConfigurationError(f"create_agent: {key} must be a function.", field=key)
+    provider = values.get("provider")
+    if provider is not None and (isinstance(provider, str) or not callable(getattr(provider, "generate", None))):
+        raise ConfigurationError(
+            f"create_agent: provider must be a provider object with generate() and stream(); got {provider!r}. "
+            "For a 'provider/model' text use model=.",
+            field="provider",
+        )
+
+
+def _tools(given: Any, *, ask_question: bool) -> dict[str, Tool]:
+    tools: dict[str, Tool] = {}
+    pairs: list[tuple[str | None, Any]]
+    if given is None:
+        pairs = []
+    elif isinstance(given, Mapping):
+        pairs = list(cast("Mapping[str, Any]", given).items())
+    elif isinstance(given, Tool) or not isinstance(given, Iterable) or isinstance(given, str):
+        raise ConfigurationError("create_agent: tools must be a list of tools or a mapping of names.", field="tools")
+    else:
+        pairs = [(None, item) for item in cast("Iterable[Any]", given)]
+    for key, item in pairs:
+        if not isinstance(item, Tool):
+            raise ConfigurationError(
+                f"create_agent: {item!r} is not a tool. Put @tool above the function, or use define_tool().",
+                field="tools",
+            )
+        named = item if key is None or key == item.name else item.renamed(key)
+        if named.name in tools:
+            raise ConfigurationError(f"create_agent: two tools are named {named.name!r}.", field="tools")
+        tools[named.name] = named
+    if ask_question and ASK_QUESTION not in tools:
+        tools[ASK_QUESTION] = ask_question_tool()
+    return tools

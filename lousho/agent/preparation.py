@@ -1,0 +1,133 @@
+"""From an agent and a call's own options to a run: its first state and what it works with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lousho.agent.model_settings import check_model_settings
+from lousho.agent.options import AgentOptions, check_max_steps
+from lousho.core.cancel import CancelSignal
+from lousho.core.errors import ConfigurationError, SDKError
+from lousho.core.ids import new_id
+from lousho.core.messages import AgentInput, Message, coerce_input
+from lousho.models.provider import LLMProvider
+from lousho.runtime.deps import Checkpointer, RunDeps
+from lousho.runtime.emitter import Emitter, EventListener
+from lousho.runtime.state import RunState
+
+
+@dataclass(slots=True, kw_only=True)
+class CallOptions:
+    """The options of one `send()` or `stream()`."""
+
+    signal: CancelSignal | None = None
+    max_steps: int | None = None
+    instructions: str | None = None
+    model_settings: Mapping[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] | None = None
+
+    @classmethod
+    def check(
+        cls,
+        *,
+        signal: CancelSignal | None,
+        max_steps: int | None,
+        instructions: str | None,
+        model_settings: Mapping[str, Any] | None,
+        metadata: Mapping[str, Any] | None,
+    ) -> CallOptions:
+        """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
+        if signal is not None and not isinstance(signal, CancelSignal):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"signal must be a CancelSignal; got {signal!r}.", field="signal")
+        return cls(
+            signal=signal,
+            max_steps=None if max_steps is None else check_max_steps(max_steps),
+            instructions=instructions,
+            model_settings=check_model_settings(model_settings),
+            metadata=None if metadata is None else dict(metadata),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class RunChannel:
+    """Where a run's events go and what stops it."""
+
+    signal: CancelSignal
+    listeners: tuple[EventListener, ...] = ()
+    backlog: Callable[[], int] | None = None
+
+    @classmethod
+    def silent(cls, call: CallOptions) -> RunChannel:
+        """Return the channel of a run that nobody streams."""
+        return cls(signal=CancelSignal() if call.signal is None else CancelSignal.any(call.signal))
+
+
+def new_state(
+    options: AgentOptions,
+    user_input: AgentInput,
+    call: CallOptions,
+    *,
+    run_id: str | None = None,
+    history: Sequence[Message] = (),
+    session_id: str | None = None,
+    session_revision: int = 0,
+) -> RunState:
+    """Return the first state of a run that answers `user_input` after `history`."""
+    messages = [*history, *coerce_input(user_input)]
+    return RunState(
+        run_id=run_id or new_id("run"),
+        agent_name=options.name,
+        session_id=session_id,
+        session_revision=session_revision,
+        messages=messages,
+        turn_start=len(history),
+        metadata=call.metadata,
+    )
+
+
+def dependencies(
+    options: AgentOptions,
+    provider: LLMProvider,
+    model: str | None,
+    call: CallOptions,
+    channel: RunChannel,
+    *,
+    run_id: str,
+    checkpointer: Checkpointer,
+) -> RunDeps:
+    """Return what a run of this agent works with."""
+    heard = channel.listeners if options.on_event is None else (options.on_event, *channel.listeners)
+    instructions = options.instructions
+    if call.instructions:
+        instructions = f"{instructions}\n\n{call.instructions}" if instructions else call.instructions
+    concurrency = options.tool_concurrency
+    return RunDeps(
+        provider=provider,
+        model=model,
+        instructions=instructions,
+        tools=options.tools,
+        settings={**options.model_settings, **call.model_settings},
+        max_steps=call.max_steps or options.max_steps,
+        emitter=Emitter(run_id, heard, channel.backlog),
+        signal=channel.signal,
+        checkpointer=checkpointer,
+        tool_concurrency=None if concurrency == "unbounded" else concurrency,
+        rules=options.permissions,
+        on_permission_decision=options.on_permission_decision,
+        redact_content=options.redact_content,
+        max_tool_result_chars=options.max_tool_result_chars,
+        tool_error_message=options.tool_error_message,
+        stream_model_calls=bool(heard),
+    )
+
+
+def check_tools_of(state: RunState, options: AgentOptions) -> None:
+    """Refuse to continue a run whose waiting calls name tools the agent lacks. Raises `LOUSHO_RESUME_TOOL_MISSING`."""
+    missing = sorted({slot.tool_name for slot in state.waiting()} - set(options.tools))
+    if missing:
+        raise SDKError(
+            f"The paused run waits on {', '.join(missing)}, which the agent {options.name!r} does not have.",
+            code="LOUSHO_RESUME_TOOL_MISSING",
+        )

@@ -1,0 +1,197 @@
+"""A session: turns that share one transcript, one at a time. Source: sessions page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from lousho.agent.preparation import CallOptions, RunChannel, new_state
+from lousho.agent.running import start_run
+from lousho.agent.turns import TurnLock
+from lousho.core.cancel import CancelSignal
+from lousho.core.errors import SDKError, SessionAwaitingApprovalError
+from lousho.core.events import AgentEvent
+from lousho.core.ids import new_id
+from lousho.core.messages import AgentInput, Message, coerce_input
+from lousho.runtime.agent_run import AgentRun
+from lousho.runtime.blocking import iterate_blocking, run_blocking
+from lousho.runtime.loop import drive
+from lousho.runtime.result import RunResult
+from lousho.stores.protocol import PausedStepRecord
+
+if TYPE_CHECKING:
+    from lousho.agent.agent import Agent
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+
+def check_session_id(session_id: str) -> str:
+    """Return `session_id` if it can be one. Raises `LOUSHO_SESSION_ID_INVALID`."""
+    if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise SDKError(
+            f"{session_id!r} cannot be a session id: use 1 to 128 letters, digits, '_' or '-'.",
+            code="LOUSHO_SESSION_ID_INVALID",
+        )
+    return session_id
+
+
+class Session:
+    """One conversation with an agent. Get it from `agent.session(id)`.
+
+    Turns run in the order they were asked for. A failed turn is not kept; an aborted one is.
+    """
+
+    def __init__(self, agent: Agent, session_id: str) -> None:
+        self._agent = agent
+        self.id = session_id
+        """The session's id."""
+        self._messages: list[Message] | None = None
+        self._turns = TurnLock()
+
+    @property
+    def messages(self) -> list[Message]:
+        """The transcript as last read or written here, without the system prompt."""
+        if self._messages is None:
+            load_now = getattr(self._agent.store.sessions, "load_now", None)
+            if load_now is not None:
+                return [Message.from_dict(message) for message in load_now(self.id).messages]
+        return list(self._messages or [])
+
+    async def send(
+        self,
+        input: AgentInput,  # noqa: A002 - the word of the whole field
+        *,
+        signal: CancelSignal | None = None,
+        max_steps: int | None = None,
+        instructions: str | None = None,
+        model_settings: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> RunResult:
+        """Run one turn and return its result; options as for `agent.send()`.
+
+        Raises `LOUSHO_SESSION_AWAITING_APPROVAL` while an earlier turn waits for a decision.
+        """
+        call = CallOptions.check(
+            signal=signal,
+            max_steps=max_steps,
+            instructions=instructions,
+            model_settings=model_settings,
+            metadata=metadata,
+        )
+        coerce_input(input)
+        return await self._turn(new_id("run"), input, call, RunChannel.silent(call))
+
+    def stream(
+        self,
+        input: AgentInput,  # noqa: A002 - the word of the whole field
+        *,
+        signal: CancelSignal | None = None,
+        max_steps: int | None = None,
+        instructions: str | None = None,
+        model_settings: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AgentRun:
+        """Start one turn and return it as a run. The iteration ends normally even when the turn fails.
+
+        `run.done` comes after the turn was saved. Must be called inside a running event loop.
+        """
+        call = CallOptions.check(
+            signal=signal,
+            max_steps=max_steps,
+            instructions=instructions,
+            model_settings=model_settings,
+            metadata=metadata,
+        )
+        coerce_input(input)
+        run_id = new_id("run")
+
+        async def start(channel: RunChannel) -> RunResult:
+            return await self._turn(run_id, input, call, channel)
+
+        return start_run(run_id, self._agent.name, call.signal, start, throw_on_error=False)
+
+    async def _turn(self, run_id: str, user_input: AgentInput, call: CallOptions, channel: RunChannel) -> RunResult:
+        async with self._turns:
+            await self._refuse_while_paused()
+            record = await self._agent.store.sessions.load(self.id)
+            state = new_state(
+                self._agent.options,
+                user_input,
+                call,
+                run_id=run_id,
+                history=[Message.from_dict(message) for message in record.messages],
+                session_id=self.id,
+                session_revision=record.revision,
+            )
+            result = await drive(state, self._agent.run_dependencies(state, call, channel))
+        if result.finish_reason != "awaiting-approval":
+            self._messages = result.messages
+        return result
+
+    async def continue_turn(self, continuation: Any) -> RunResult:
+        """Run a decided turn of this session to its end, after the turns that are queued before it."""
+        async with self._turns:
+            result: RunResult = await continuation()
+        if result.finish_reason != "awaiting-approval":
+            self._messages = result.messages
+        return result
+
+    def send_sync(self, input: AgentInput, **options: Any) -> RunResult:  # noqa: A002
+        """Blocking twin of `send()`."""
+        return run_blocking(self.send(input, **options))
+
+    def stream_sync(self, input: AgentInput, **options: Any) -> Iterator[AgentEvent]:  # noqa: A002
+        """Blocking twin of `stream()`: yields the turn's events."""
+        holder: list[AgentRun] = []
+
+        def open_stream() -> AgentRun:
+            holder.append(self.stream(input, **options))
+            return holder[0]
+
+        async def close() -> None:
+            await holder[0].aclose()
+
+        return iterate_blocking(open_stream, close)
+
+    async def load(self) -> list[Message]:
+        """Read the transcript from the store and return it."""
+        record = await self._agent.store.sessions.load(self.id)
+        self._messages = [Message.from_dict(message) for message in record.messages]
+        return list(self._messages)
+
+    async def pending(self) -> PausedStepRecord | None:
+        """Return the paused step this session waits on, or `None`."""
+        for step in await self._agent.approval_store.list():
+            if step.session_id == self.id:
+                return step
+        return None
+
+    async def clear(self) -> int:
+        """Empty the transcript; the id stays. Returns how many messages were dropped.
+
+        Raises `LOUSHO_SESSION_BUSY` while a turn runs, `LOUSHO_SESSION_AWAITING_APPROVAL` while one waits.
+        """
+        if self._turns.held:
+            raise SDKError(
+                f"Session {self.id!r} cannot be cleared while a turn of it is running.", code="LOUSHO_SESSION_BUSY"
+            )
+        async with self._turns:
+            await self._refuse_while_paused()
+            record = await self._agent.store.sessions.load(self.id)
+            await self._agent.store.sessions.delete(self.id)
+            self._messages = []
+        return len(record.messages)
+
+    def clear_sync(self) -> int:
+        """Blocking twin of `clear()`."""
+        return run_blocking(self.clear())
+
+    async def _refuse_while_paused(self) -> None:
+        step = await self.pending()
+        if step is not None:
+            open_ids = [str(approval["id"]) for approval in step.approvals if approval.get("decision") is None]
+            raise SessionAwaitingApprovalError(self.id, open_ids[0] if open_ids else step.id, open_ids)
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r})"

@@ -1,0 +1,88 @@
+"""What a run works with and what can be rebuilt at any time: model, tools, rules, listeners. Never saved."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from lousho.core.cancel import CancelSignal
+from lousho.models.provider import LLMProvider, ToolDefinition
+from lousho.policy.permissions import PermissionRule
+from lousho.runtime.emitter import Emitter
+from lousho.runtime.state import RunState
+from lousho.tools.definition import Tool
+from lousho.tracing.tracer import NULL_SPAN, NULL_TRACER, Span, Tracer
+
+
+class Checkpointer(Protocol):
+    """Where a run saves itself. The default one does nothing; a store's one writes before anything can be lost."""
+
+    async def model_turn(self, state: RunState) -> None:
+        """The model answered; no tool has run yet."""
+        ...
+
+    async def call_settled(self, state: RunState) -> None:
+        """One more call of the step has its result."""
+        ...
+
+    async def paused(self, state: RunState) -> None:
+        """The run waits for a person; nobody has been told yet."""
+        ...
+
+    async def finished(self, state: RunState) -> None:
+        """The run ended (not by an error); `run.done` has not been emitted yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolErrorInfo:
+    """Which call a thrown error belongs to, for `tool_error_message`."""
+
+    tool_name: str
+    tool_call_id: str
+
+
+@dataclass(slots=True, kw_only=True)
+class RunDeps:
+    """One run's dependencies."""
+
+    provider: LLMProvider
+    model: str | None
+    """The model id of every request; `None`: the provider's default."""
+    instructions: str
+    """The system prompt of every request."""
+    tools: Mapping[str, Tool]
+    settings: Mapping[str, Any]
+    """`ModelRequest` fields that every request carries."""
+    max_steps: int
+    emitter: Emitter
+    signal: CancelSignal
+    checkpointer: Checkpointer
+    tool_concurrency: int | None = None
+    """How many calls of a step run at once; `None`: all."""
+    rules: Sequence[PermissionRule] = ()
+    on_permission_decision: Callable[[Mapping[str, Any], Mapping[str, Any] | None], object] | None = None
+    redact_content: bool = False
+    max_tool_result_chars: float = 50_000
+    tool_error_message: Callable[[BaseException, ToolErrorInfo], str] | None = None
+    agent_id: str | None = None
+    agent_version: str | None = None
+    principal: Mapping[str, Any] | None = None
+    stream_model_calls: bool = False
+    tracer: Tracer = NULL_TRACER
+    span: Span = NULL_SPAN
+    step_open: bool = False
+    """Whether the stream has a `step.start` without its `step.done`."""
+    definitions: list[ToolDefinition] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.definitions = [tool.definition for tool in self.tools.values()]
+
+    @property
+    def audits(self) -> bool:
+        """Whether permission decisions are reported."""
+        return bool(self.rules) or self.on_permission_decision is not None
+
+
+Commit = Callable[[RunState], Awaitable[None]]

@@ -1,0 +1,68 @@
+"""Numbers, stamps and delivers the events of one stream. The only way anything leaves a run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+from lousho.core.events import AgentEvent
+
+EventListener = Callable[[AgentEvent], None]
+_log = logging.getLogger("lousho.runtime")
+
+
+class Emitter:
+    """One stream's emitter: `seq` counts from 0 without gaps, listeners are called in the order they were given.
+
+    A listener that raises never fails the run: the first time is logged as a warning. The stream's own buffer is a
+    listener too; `backlog` says how many events it still holds.
+    """
+
+    __slots__ = ("_listeners", "_second", "_second_text", "_seq", "_warned", "backlog", "run_id")
+
+    def __init__(
+        self, run_id: str, listeners: Sequence[EventListener] = (), backlog: Callable[[], int] | None = None
+    ) -> None:
+        self.run_id = run_id
+        self.backlog = backlog
+        self._listeners = tuple(listeners)
+        self._seq = 0
+        self._second = -1
+        self._second_text = ""
+        self._warned = False
+
+    @property
+    def listening(self) -> bool:
+        """Whether anybody hears the events."""
+        return bool(self._listeners)
+
+    def emit(self, event: AgentEvent) -> None:
+        """Stamp `event` and hand it to every listener."""
+        if not self._listeners:
+            return
+        event.run_id = self.run_id
+        event.seq = self._seq
+        event.timestamp = self._timestamp()
+        self._seq += 1
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:
+                if not self._warned:
+                    self._warned = True
+                    _log.warning("An event listener raised; the run goes on.", exc_info=True)
+
+    def _timestamp(self) -> str:
+        now = time.time()
+        second = int(now)
+        if second != self._second:
+            self._second = second
+            self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._second_text}.{int((now - second) * 1000):03d}Z"
+
+
+def timestamp_now(plus_seconds: float = 0.0) -> str:
+    """Return the time in `plus_seconds` from now as events write it, e.g. `2026-10-01T09:30:00.000Z`."""
+    now = time.time() + plus_seconds
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now % 1 * 1000):03d}Z"

@@ -1,0 +1,179 @@
+"""The run loop, in one sentence: ask the model, run the tools it asked for, save, and go on until the run ends or waits.
+
+Each step is a function from the state to the state; what comes next is a value in the state, so a pause, a crash and a
+hand-over to another process are all "save it, load it elsewhere". Source: runs page, durable-execution page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from lousho.core.errors import attach_usage
+from lousho.core.events import (
+    ErrorEvent,
+    ErrorInfo,
+    RunDoneEvent,
+    RunStartEvent,
+    TextDoneEvent,
+    bare_message,
+    error_name,
+)
+from lousho.core.messages import FunctionCall, Message, ToolCall
+from lousho.runtime.deps import RunDeps
+from lousho.runtime.model_turn import ModelTurn, request_for, take_turn, usage_of
+from lousho.runtime.racing import Aborted
+from lousho.runtime.result import RunResult, result_of
+from lousho.runtime.state import CallModel, CallSlot, Finished, Paused, RunDecided, RunState, RunTools
+from lousho.runtime.step_events import close_step, last_usage, open_step
+from lousho.runtime.tool_batch import StepFunction, cancel_unsettled, record_results, run_decided, run_tools
+
+
+async def drive(state: RunState, deps: RunDeps) -> RunResult:
+    """Move a run from where its state is to its end or its next pause.
+
+    Returns the result; raises what the run failed with (its `usage` attached) after `error` and `run.done` were
+    emitted. An abort by signal is a result. When the calling task is cancelled the run keeps what it has, like an
+    abort, and the cancellation goes on.
+    """
+    deps.span = deps.tracer.start("run", state.agent_name)
+    deps.emitter.emit(RunStartEvent(agent_name=state.agent_name, agent_id=deps.agent_id, version=deps.agent_version))
+    failure: BaseException | None = None
+    try:
+        while not isinstance(state.next, (Paused, Finished)):
+            if deps.signal.aborted:
+                raise Aborted(deps.signal.reason)
+            await _STEPS[type(state.next)](state, deps)
+        if isinstance(state.next, Finished):
+            await deps.checkpointer.finished(state)
+    except Aborted as stop:
+        _finish_aborted(state, deps, stop.reason)
+        await deps.checkpointer.finished(state)
+    except asyncio.CancelledError as cancelled:
+        failure = cancelled
+        deps.signal.abort("The task that ran the agent was cancelled.")
+        _finish_aborted(state, deps, deps.signal.reason)
+        await asyncio.shield(deps.checkpointer.finished(state))
+        _emit_done(state, deps)
+        raise
+    except Exception as error:
+        failure = error
+        _emit_failure(state, deps, error)
+        raise
+    finally:
+        deps.signal.detach()
+        deps.span.end(failure)
+    _emit_done(state, deps)
+    return result_of(state)
+
+
+async def call_model(state: RunState, deps: RunDeps) -> None:
+    """Ask the model once and record its turn."""
+    if state.step >= deps.max_steps:
+        finish(state, "max-steps", state.text or _max_steps_text(deps.max_steps))
+        return
+    state.text = ""
+    open_step(state, deps)
+    turn = ModelTurn()
+    request = request_for(state, deps)
+    span = deps.tracer.start("chat", request.model or deps.provider.default_model or deps.provider.name, deps.span)
+    failure: BaseException | None = None
+    try:
+        await take_turn(request, deps, turn)
+    except BaseException as error:
+        failure = error
+        if isinstance(error, (Aborted, asyncio.CancelledError)):
+            _keep_partial_turn(state, turn)
+        raise
+    finally:
+        span.end(failure)
+    usage = usage_of(turn, request)
+    state.usage.add(usage, _model_name(turn, deps))
+    state.step_usage.append(usage)
+    _record_turn(state, deps, turn)
+    await deps.checkpointer.model_turn(state)
+
+
+def _record_turn(state: RunState, deps: RunDeps, turn: ModelTurn) -> None:
+    text = turn.text
+    if text:
+        deps.emitter.emit(TextDoneEvent(text=text))
+    calls = _distinct_calls(turn.tool_calls, state)
+    state.messages.append(Message("assistant", text, tool_calls=calls, reasoning=tuple(turn.reasoning)))
+    state.text = text
+    reason = turn.finish_reason or "other"
+    state.model = turn.served_by.model if turn.served_by is not None else deps.model
+    if calls:
+        state.turn_finish = reason
+        state.batch = [CallSlot(tool_call_id=call.id, tool_name=call.name) for call in calls]
+        state.next = RunTools()
+        return
+    close_step(state, deps, reason, last_usage(state))
+    # A turn that says "tool calls" and brings none has nothing left to do: it is an answer.
+    finish(state, "stop" if reason == "tool_calls" else reason, text)
+
+
+def finish(state: RunState, reason: Any, text: str) -> None:
+    """End the run with `reason` and `text`."""
+    state.finish_reason = reason
+    state.text = text
+    state.next = Finished()
+
+
+def _distinct_calls(calls: list[ToolCall], state: RunState) -> tuple[ToolCall, ...]:
+    """Return the calls with ids that are set and unique within the run, so that every result has one owner."""
+    taken = {call.id for message in state.new_messages for call in message.tool_calls}
+    distinct: list[ToolCall] = []
+    for call in calls:
+        call_id = call.id or f"call_{len(taken) + 1}"
+        number = 2
+        while call_id in taken:
+            call_id = f"{call.id or 'call'}_{number}"
+            number += 1
+        taken.add(call_id)
+        distinct.append(call if call_id == call.id else ToolCall(call_id, FunctionCall(call.name, call.arguments)))
+    return tuple(distinct)
+
+
+def _keep_partial_turn(state: RunState, turn: ModelTurn) -> None:
+    """Keep what the model had said when it was cut off; tool calls of an unfinished turn never count."""
+    state.text = turn.text
+    if turn.text:
+        state.messages.append(Message("assistant", turn.text, interrupted=True))
+
+
+def _finish_aborted(state: RunState, deps: RunDeps, reason: BaseException | None) -> None:
+    cancel_unsettled(state, deps)
+    if state.batch:
+        record_results(state)
+    close_step(state, deps, "aborted")
+    if reason is not None:
+        state.abort_reason = {"name": error_name(reason), "message": bare_message(reason)}
+    finish(state, "aborted", state.text)
+
+
+def _emit_failure(state: RunState, deps: RunDeps, error: Exception) -> None:
+    attach_usage(error, state.usage)
+    close_step(state, deps, "error")
+    deps.emitter.emit(ErrorEvent(error=ErrorInfo.of(error)))
+    deps.emitter.emit(RunDoneEvent(finish_reason="error", text=""))
+    state.finish_reason = "error"
+    state.next = Finished()
+
+
+def _emit_done(state: RunState, deps: RunDeps) -> None:
+    deps.emitter.emit(RunDoneEvent(finish_reason=state.finish_reason or "other", text=state.text, usage=state.usage))
+
+
+def _model_name(turn: ModelTurn, deps: RunDeps) -> str:
+    if turn.served_by is not None:
+        return f"{turn.served_by.provider}/{turn.served_by.model or ''}".rstrip("/")
+    return f"{deps.provider.name}/{deps.model or deps.provider.default_model or ''}".rstrip("/")
+
+
+def _max_steps_text(max_steps: int) -> str:
+    steps = "1 step" if max_steps == 1 else f"{max_steps} steps"
+    return f"Stopped after {steps}: the step limit was reached before the task was finished."
+
+
+_STEPS: dict[type[Any], StepFunction] = {CallModel: call_model, RunTools: run_tools, RunDecided: run_decided}

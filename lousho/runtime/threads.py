@@ -1,0 +1,85 @@
+"""Where sync tools run: daemon threads of our own.
+
+A slow tool blocks neither the event loop nor asyncio's small default pool, and one that never returns cannot keep
+the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+MOST_THREADS = 64
+_Job = Callable[[], None]
+
+
+class _Pool:
+    """Starts a thread while all others are busy, up to a limit; further jobs wait for a free one."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._threads = 0
+
+    def submit(self, job: _Job) -> None:
+        with self._lock:
+            if self._idle > self._jobs.qsize() or self._threads >= MOST_THREADS:
+                self._jobs.put(job)
+                return
+            self._threads += 1
+        self._jobs.put(job)
+        threading.Thread(target=self._work, name="lousho-tool", daemon=True).start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                self._idle += 1
+            job = self._jobs.get()
+            with self._lock:
+                self._idle -= 1
+            job()
+
+
+_pool: _Pool | None = None
+
+
+def in_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+    """Run `function(*args)` in a tool thread with the caller's context variables; 64 at a time, the rest wait."""
+    global _pool
+    if _pool is None or _pool.pid != os.getpid():
+        _pool = _Pool()
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(result: T | None, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(result)  # pyright: ignore[reportArgumentType]
+        else:
+            future.set_exception(error)
+
+    def job() -> None:
+        result, failure = None, None
+        try:
+            result = context.run(function, *args)
+        except StopIteration as error:  # a future refuses to carry it
+            failure = RuntimeError(f"The tool raised StopIteration: {error}")
+        except BaseException as error:  # noqa: BLE001 - whatever a tool raises belongs to its caller
+            failure = error
+        try:
+            loop.call_soon_threadsafe(deliver, result, failure)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+    _pool.submit(job)
+    return future

@@ -1,0 +1,228 @@
+"""The tool calls of one model turn: started in call order, run in parallel, recorded in call order.
+
+Calls that need a decision wait until the others have run; then the run pauses once, on all of them.
+Source: runs page ("Parallel tool calls"), approvals page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from lousho.core.events import ApprovalRequestedEvent, ToolResumeEvent
+from lousho.core.ids import new_id
+from lousho.core.messages import Message
+from lousho.runtime.deps import RunDeps
+from lousho.runtime.emitter import timestamp_now
+from lousho.runtime.racing import Aborted, unless_aborted
+from lousho.runtime.state import CallModel, CallSlot, Paused, RunState
+from lousho.runtime.step_events import close_step, last_usage
+from lousho.runtime.tool_call import (
+    CANCELLED,
+    ReadyCall,
+    announce,
+    prepare,
+    ready_without_gate,
+    run_call,
+    settle_failed,
+)
+from lousho.tools.definition import Tool
+
+
+class Batch:
+    """Runs calls side by side, at most `tool_concurrency` at once.
+
+    An error that ends the run stops further starts; the calls that are running settle first.
+    """
+
+    def __init__(self, state: RunState, deps: RunDeps) -> None:
+        self._state = state
+        self._deps = deps
+        self._running: set[asyncio.Task[None]] = set()
+        self.failure: BaseException | None = None
+
+    async def start(self, call: ReadyCall, *, last: bool) -> None:
+        """Start a call, waiting for a free place; the last one of a batch, or a lone one, runs in this task."""
+        limit = self._deps.tool_concurrency
+        while limit is not None and len(self._running) >= limit:
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        if self.failure is not None:
+            return
+        if limit == 1 or (last and not self._running):
+            await self._run(call)
+            return
+        task = asyncio.ensure_future(self._run(call))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _run(self, call: ReadyCall) -> None:
+        try:
+            await run_call(call, self._state, self._deps)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            if self.failure is None:
+                self.failure = error
+            return
+        await self._deps.checkpointer.call_settled(self._state)
+
+    async def finish(self) -> None:
+        """Wait for the running calls; raises the first error that ends the run."""
+        try:
+            while self._running:
+                await asyncio.wait(self._running)
+        except asyncio.CancelledError:
+            for task in self._running:
+                task.cancel()
+            await asyncio.gather(*self._running, return_exceptions=True)
+            raise
+        if self.failure is not None:
+            raise self.failure
+
+
+async def run_tools(state: RunState, deps: RunDeps) -> None:
+    """Pass every new call of the step through the gate and run those that may run."""
+    arguments = {call.id: call.arguments for call in state.messages[-1].tool_calls}
+    batch = Batch(state, deps)
+    slots = [slot for slot in state.batch if slot.status == "new"]
+    for index, slot in enumerate(slots):
+        if batch.failure is not None or deps.signal.aborted:
+            break
+        problem = announce(slot, arguments[slot.tool_call_id], deps)
+        try:
+            ready = await unless_aborted(prepare(slot, problem, state, deps), deps.signal)
+        except Aborted:
+            settle_failed(slot, state, deps, 0.0, CANCELLED, "cancelled")
+            break
+        if ready is None:
+            await deps.checkpointer.call_settled(state)
+        elif ready.verdict.action == "ask":
+            slot.status = "waiting"
+            slot.ttl_ms = ready.verdict.ttl_ms
+        else:
+            await batch.start(ready, last=index == len(slots) - 1)
+    await batch.finish()
+    await _after_batch(state, deps)
+
+
+async def run_decided(state: RunState, deps: RunDeps) -> None:
+    """Settle the calls a person has decided: approved ones run in call order, rejected ones tell the model so."""
+    batch = Batch(state, deps)
+    slots = [slot for slot in state.batch if slot.status in ("approved", "rejected", "expired")]
+    for index, slot in enumerate(slots):
+        if batch.failure is not None or deps.signal.aborted:
+            break
+        args = slot.args or {}
+        deps.emitter.emit(ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args))
+        if slot.status == "rejected":
+            _reject(slot, deps.tools[slot.tool_name], state, deps)
+            continue
+        if slot.status == "expired":
+            text = f"Approval of {slot.tool_name!r} expired before it was decided"
+            settle_failed(slot, state, deps, time.monotonic(), text, "denied")
+            continue
+        ready = ready_without_gate(slot, deps.tools[slot.tool_name], state, deps)
+        if ready is not None:
+            await batch.start(ready, last=index == len(slots) - 1)
+    await batch.finish()
+    await _after_batch(state, deps)
+
+
+def _reject(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps) -> None:
+    note = slot.decision.note if slot.decision is not None else None
+    if tool.pause_kind == "question":
+        text = "The user declined to answer."
+    else:
+        text = f"A person rejected this call of {slot.tool_name!r}; it did not run."
+    text = text if not note else f"{text} Note: {note}"
+    settle_failed(slot, state, deps, time.monotonic(), text, "rejected", note=note)
+
+
+async def _after_batch(state: RunState, deps: RunDeps) -> None:
+    """Record the results in call order, or pause on the calls that wait."""
+    if deps.signal.aborted:
+        raise Aborted(deps.signal.reason)
+    if state.waiting():
+        await pause(state, deps)
+        return
+    record_results(state)
+    close_step(state, deps, state.turn_finish, last_usage(state))
+    state.next = CallModel()
+
+
+def record_results(state: RunState) -> None:
+    """Append one tool message per call, in the model's order, and close the batch."""
+    state.messages.extend(
+        Message(
+            "tool",
+            slot.content or "null",
+            tool_call_id=slot.tool_call_id,
+            name=slot.tool_name,
+            is_error=slot.is_error,
+        )
+        for slot in state.batch
+    )
+    state.batch = []
+
+
+def cancel_unsettled(state: RunState, deps: RunDeps) -> None:
+    """Give every call that has no result a cancelled one, so that the transcript stays legal."""
+    for slot in state.batch:
+        if slot.status == "settled":
+            continue
+        if slot.status == "new":
+            slot.content = _cancelled_text(slot)
+            slot.is_error = True
+            slot.status = "settled"
+        else:
+            settle_failed(slot, state, deps, time.monotonic(), CANCELLED, "cancelled")
+
+
+def _cancelled_text(slot: CallSlot) -> str:
+    from lousho.tools.errors import error_text, tool_error_result
+
+    return error_text(tool_error_result(tool_name=slot.tool_name, error=CANCELLED, kind="cancelled"))
+
+
+async def pause(state: RunState, deps: RunDeps) -> None:
+    """Save the run, then say which decisions it waits for."""
+    step_id = new_id("ap")
+    waiting = state.waiting()
+    for number, slot in enumerate(waiting, start=1):
+        slot.approval_id = f"{step_id}.{number}"
+        slot.expires_at = None if slot.ttl_ms is None else timestamp_now(slot.ttl_ms / 1000)
+    state.finish_reason = "awaiting-approval"
+    state.text = ""
+    state.next = Paused()
+    await deps.checkpointer.paused(state)
+    for slot in waiting:
+        question = question_of(slot, deps.tools.get(slot.tool_name))
+        deps.emitter.emit(
+            ApprovalRequestedEvent(
+                approval_id=slot.approval_id or "",
+                tool_call_id=slot.tool_call_id,
+                tool_name=slot.tool_name,
+                args=slot.args or {},
+                kind="question" if question is not None else None,
+                question=question,
+                expires_at=slot.expires_at,
+            )
+        )
+    close_step(state, deps, "awaiting-approval", last_usage(state))
+
+
+def question_of(slot: CallSlot, tool: Tool | None) -> dict[str, object] | None:
+    """Return `{text, options?, allowFreeText?}` when the call is a question to the user, else `None`."""
+    if tool is None or tool.pause_kind != "question":
+        return None
+    args = slot.args or {}
+    question: dict[str, object] = {"text": str(args.get("question", ""))}
+    if args.get("options"):
+        question["options"] = args["options"]
+    if "allowFreeText" in args:
+        question["allowFreeText"] = args["allowFreeText"]
+    return question
+
+
+StepFunction = Callable[[RunState, RunDeps], Awaitable[None]]

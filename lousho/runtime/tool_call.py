@@ -1,0 +1,309 @@
+"""One tool call, from the model's words to the text the model reads: prepare, decide, run, settle.
+
+Every path a call can take (first run, after an approval) goes through here. Source: tools page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from lousho.core.cancel import CancelSignal
+from lousho.core.errors import PropagatingToolError, TimeoutError, ToolArgumentsValidationError, never_wrap
+from lousho.core.events import (
+    ErrorInfo,
+    PermissionDecisionEvent,
+    ToolDoneEvent,
+    ToolErrorEvent,
+    ToolPartialEvent,
+    ToolStartEvent,
+)
+from lousho.core.json_values import dump_json, to_json_value
+from lousho.policy.gate import RUN, Verdict, decide
+from lousho.runtime.arguments import arguments_error, read_arguments
+from lousho.runtime.deps import RunDeps, ToolErrorInfo
+from lousho.runtime.emitter import timestamp_now
+from lousho.runtime.racing import Aborted, wait_for
+from lousho.runtime.state import CallSlot, RunState
+from lousho.runtime.threads import in_thread
+from lousho.tools.context import ApprovalInfo, ToolContext
+from lousho.tools.definition import Tool
+from lousho.tools.errors import tool_error_result
+
+CANCELLED = "The call was cancelled: the run was aborted before it finished."
+
+
+@dataclass(slots=True)
+class ReadyCall:
+    """A call whose tool exists and whose arguments are valid, and what the gate said."""
+
+    slot: CallSlot
+    tool: Tool
+    parsed: Any
+    context: ToolContext
+    verdict: Verdict
+    started: float
+
+
+def context_for(slot: CallSlot, state: RunState, deps: RunDeps, signal: CancelSignal | None = None) -> ToolContext:
+    """Return what the tool may know: the transcript before the calling turn, the ids, the signal, the approval."""
+    messages = state.messages
+    before = messages[:-1] if messages and messages[-1].role == "assistant" else messages
+    decision = slot.decision
+    approval = None
+    if decision is not None and slot.approval_id is not None:
+        approval = ApprovalInfo(id=slot.approval_id, note=decision.note, by=decision.by)
+    return ToolContext(
+        tool_call_id=slot.tool_call_id,
+        tool_name=slot.tool_name,
+        abort_signal=signal or deps.signal,
+        messages=tuple(before),
+        run_id=deps.emitter.run_id,
+        session_id=state.session_id,
+        principal=deps.principal,
+        approval=approval,
+    )
+
+
+def announce(slot: CallSlot, arguments: str, deps: RunDeps) -> str | None:
+    """Read the model's arguments into the slot and emit `tool.start`; returns the complaint about them, if any."""
+    read = read_arguments(arguments)
+    slot.args, slot.raw_args = read.args, read.raw
+    deps.emitter.emit(
+        ToolStartEvent(
+            tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=read.args or {}, raw_args=read.raw
+        )
+    )
+    return read.problem
+
+
+async def prepare(slot: CallSlot, problem: str | None, state: RunState, deps: RunDeps) -> ReadyCall | None:
+    """Check a call and pass it through the gate; `None` when that settled it (unknown tool, bad arguments, denied)."""
+    started = time.monotonic()
+    tool = deps.tools.get(slot.tool_name)
+    if tool is None:
+        known = ", ".join(sorted(deps.tools)) or "none"
+        settle_failed(slot, state, deps, started, f"There is no tool {slot.tool_name!r}. Tools: {known}.", "not-found")
+        return None
+    try:
+        if problem is not None or slot.args is None:
+            raise arguments_error(slot.tool_name, problem or "arguments are missing")
+        parsed = tool.parse(slot.args)
+    except ToolArgumentsValidationError as error:
+        settle_failed(slot, state, deps, started, error, "validation")
+        return None
+    context = context_for(slot, state, deps)
+    try:
+        verdict = await decide(tool, slot.args, parsed, context, deps.rules)
+    except Exception as error:  # a rule's or a gate's own failure is the call's failure, and the model is told
+        if never_wrap(error):
+            raise
+        settle_failed(slot, state, deps, started, error, None)
+        return None
+    _audit(slot, verdict, deps)
+    if verdict.action == "deny":
+        text = f"The call of the tool {slot.tool_name!r} was denied."
+        reason = verdict.reason
+        settle_failed(
+            slot, state, deps, started, text if reason is None else f"{text} Reason: {reason}", "denied", reason=reason
+        )
+        return None
+    return ReadyCall(slot, tool, parsed, context, verdict, started)
+
+
+def ready_without_gate(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps) -> ReadyCall | None:
+    """Return an approved call, its arguments checked again; `None` when they no longer fit and that settled it."""
+    started = time.monotonic()
+    try:
+        parsed = tool.parse(slot.args or {})
+    except ToolArgumentsValidationError as error:
+        settle_failed(slot, state, deps, started, error, "validation")
+        return None
+    return ReadyCall(slot, tool, parsed, context_for(slot, state, deps), RUN, started)
+
+
+async def run_call(call: ReadyCall, state: RunState, deps: RunDeps) -> None:
+    """Run a call and settle its slot. Raises only what ends the run: a `PropagatingToolError`, or cancellation."""
+    slot = call.slot
+    slot.status = "running"
+    span = deps.tracer.start("tool", slot.tool_name, deps.span)
+    failure: BaseException | None = None
+    try:
+        value = await _invoke(call, deps)
+    except Aborted:
+        settle_failed(slot, state, deps, call.started, CANCELLED, "cancelled")
+    except asyncio.CancelledError:
+        settle_failed(slot, state, deps, call.started, CANCELLED, "cancelled")
+        raise
+    except Exception as error:
+        failure = error
+        settle_failed(slot, state, deps, call.started, error, None)
+        if isinstance(error, PropagatingToolError) or never_wrap(error):
+            raise
+    else:
+        settle_done(slot, state, deps, call.started, value)
+    finally:
+        span.end(failure)
+
+
+async def _invoke(call: ReadyCall, deps: RunDeps) -> Any:
+    """Return what the tool returns, bounded by its timeout and the run's signal."""
+    tool, context = call.tool, call.context
+    if tool.style == "async-generator":
+        work = asyncio.ensure_future(_drain(tool.invoke(call.parsed, context), call.slot, deps))
+        return await _bounded(work, deps.signal, None, call, None)
+    signal, own = deps.signal, None
+    if tool.timeout_ms is not None:
+        own = CancelSignal.any(deps.signal)
+        from dataclasses import replace
+
+        context = replace(context, abort_signal=own)
+    if tool.style == "async":
+        task: asyncio.Future[Any] = asyncio.ensure_future(tool.invoke(call.parsed, context))
+    else:
+        task = in_thread(tool.invoke, call.parsed, context)
+    value = await _bounded(task, signal, tool.timeout_ms, call, own)
+    if inspect.isasyncgen(value):
+        return await _bounded(asyncio.ensure_future(_drain(value, call.slot, deps)), signal, None, call, None)
+    if inspect.isawaitable(value):  # a sync function that handed back a coroutine
+        return await _bounded(asyncio.ensure_future(value), signal, tool.timeout_ms, call, own)
+    return value
+
+
+async def _bounded(
+    task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: float | None, call: ReadyCall, own: CancelSignal | None
+) -> Any:
+    outcome = await wait_for(task, signal, timeout_ms)
+    if outcome == "done":
+        if task.cancelled():
+            raise Aborted(None)
+        return task.result()
+    if outcome == "aborted":
+        raise Aborted(signal.reason)
+    overdue = TimeoutError(
+        f"The tool {call.slot.tool_name!r} did not finish within {timeout_ms:g} ms.",
+        f"tool {call.slot.tool_name}",
+        timeout_ms,
+    )
+    if own is not None:
+        own.abort(overdue)
+    raise overdue
+
+
+async def _drain(snapshots: AsyncIterator[Any], slot: CallSlot, deps: RunDeps) -> Any:
+    """Emit every snapshot of a generator tool; the last one is the result. The generator is always closed."""
+    last: Any = None
+    index = 0
+    try:
+        async for snapshot in snapshots:
+            last = snapshot
+            deps.emitter.emit(
+                ToolPartialEvent(
+                    tool_call_id=slot.tool_call_id,
+                    tool_name=slot.tool_name,
+                    output=to_json_value(snapshot),
+                    index=index,
+                )
+            )
+            index += 1
+        return last
+    finally:
+        close = getattr(snapshots, "aclose", None)
+        if close is not None:
+            await close()
+
+
+def settle_done(slot: CallSlot, state: RunState, deps: RunDeps, started: float, value: Any) -> None:
+    """Record a call's result and emit `tool.done`."""
+    result = to_json_value(value)
+    slot.content = cap_result(result if isinstance(result, str) else dump_json(result), deps.max_tool_result_chars)
+    slot.is_error = False
+    slot.status = "settled"
+    deps.emitter.emit(
+        ToolDoneEvent(
+            tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, result=result, duration_ms=_elapsed(started)
+        )
+    )
+
+
+def settle_failed(
+    slot: CallSlot,
+    state: RunState,
+    deps: RunDeps,
+    started: float,
+    error: BaseException | str,
+    kind: str | None,
+    **details: Any,
+) -> None:
+    """Record a failed call as the error the model reads and emit `tool.error`."""
+    if isinstance(error, ToolArgumentsValidationError):
+        details["issues"] = [issue.to_dict() for issue in error.issues]
+    result = tool_error_result(tool_name=slot.tool_name, error=error, kind=kind, details=details)
+    if result["kind"] == "execution" and isinstance(error, BaseException) and deps.tool_error_message is not None:
+        result["message"] = _shown_message(error, slot, deps)
+    slot.content = dump_json(result)
+    slot.is_error = True
+    slot.status = "settled"
+    if result["kind"] != "not-run":
+        state.tool_errors += 1
+    info = ErrorInfo(name=str(result["error"]), message=str(result["message"]))
+    deps.emitter.emit(
+        ToolErrorEvent(
+            tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, error=info, duration_ms=_elapsed(started)
+        )
+    )
+
+
+def _shown_message(error: BaseException, slot: CallSlot, deps: RunDeps) -> str:
+    """Return the owner's text for a thrown error, or a neutral one when that function fails."""
+    assert deps.tool_error_message is not None
+    try:
+        text: object = deps.tool_error_message(
+            error, ToolErrorInfo(tool_name=slot.tool_name, tool_call_id=slot.tool_call_id)
+        )
+    except Exception:  # the function exists to hide details: its own failure must not show any
+        return "The tool failed."
+    return text if isinstance(text, str) else "The tool failed."
+
+
+def cap_result(text: str, limit: float) -> str:
+    """Return `text`, its middle replaced by a marker when it is longer than `limit` characters."""
+    if len(text) <= limit:
+        return text
+    half = max(int(limit) // 2, 1)
+    cut = len(text) - 2 * half
+    return f"{text[:half]}\n... [{cut} characters cut] ...\n{text[-half:]}"
+
+
+def _audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
+    if not deps.audits:
+        return
+    found = verdict.rule
+    rule: dict[str, Any] | None = None
+    if found is not None:
+        rule = {"index": found.index}
+        if found.rule.reason is not None:
+            rule["reason"] = found.rule.reason
+    event = PermissionDecisionEvent(
+        tool_call_id=slot.tool_call_id,
+        tool_name=slot.tool_name,
+        decision=verdict.decision,
+        rule=rule,
+        reason=verdict.reason if verdict.action == "deny" and found is None else None,
+        args=None if deps.redact_content else slot.args,
+        at=timestamp_now(),
+    )
+    deps.emitter.emit(event)
+    if deps.on_permission_decision is not None:
+        entry = event.to_dict()
+        for key in ("type", "runId", "seq", "timestamp", "v"):
+            entry.pop(key, None)
+        deps.on_permission_decision(entry, cast("Mapping[str, Any] | None", deps.principal))
+
+
+def _elapsed(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

@@ -1,0 +1,1 @@
+"""Stores: where sessions and approvals live. They know JSON records, never a run's state."""
