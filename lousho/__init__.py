@@ -46,7 +46,41 @@ if TYPE_CHECKING:
     from lousho.core.event_wire import is_step_event as is_step_event
     from lousho.core.event_wire import is_text_event as is_text_event
     from lousho.core.event_wire import is_tool_event as is_tool_event
-    from lousho.core.events import *  # noqa: F403
+    from lousho.core.events import AGENT_EVENT_SCHEMA_VERSION as AGENT_EVENT_SCHEMA_VERSION
+    from lousho.core.events import AgentDriftEvent as AgentDriftEvent
+    from lousho.core.events import AgentEvent as AgentEvent
+    from lousho.core.events import ApprovalRequestedEvent as ApprovalRequestedEvent
+    from lousho.core.events import BudgetExceededEvent as BudgetExceededEvent
+    from lousho.core.events import CompactionDoneEvent as CompactionDoneEvent
+    from lousho.core.events import CompactionStartEvent as CompactionStartEvent
+    from lousho.core.events import ContextClearedEvent as ContextClearedEvent
+    from lousho.core.events import ErrorEvent as ErrorEvent
+    from lousho.core.events import ErrorInfo as ErrorInfo
+    from lousho.core.events import GuardrailRewroteEvent as GuardrailRewroteEvent
+    from lousho.core.events import GuardrailTrippedEvent as GuardrailTrippedEvent
+    from lousho.core.events import HandoffEvent as HandoffEvent
+    from lousho.core.events import InputAppliedEvent as InputAppliedEvent
+    from lousho.core.events import InputQueuedEvent as InputQueuedEvent
+    from lousho.core.events import InputSteeredEvent as InputSteeredEvent
+    from lousho.core.events import ObjectDeltaEvent as ObjectDeltaEvent
+    from lousho.core.events import PermissionDecisionEvent as PermissionDecisionEvent
+    from lousho.core.events import ProviderFallbackEvent as ProviderFallbackEvent
+    from lousho.core.events import ProviderRetryEvent as ProviderRetryEvent
+    from lousho.core.events import ReasoningDeltaEvent as ReasoningDeltaEvent
+    from lousho.core.events import ReasoningDoneEvent as ReasoningDoneEvent
+    from lousho.core.events import ReasoningStartEvent as ReasoningStartEvent
+    from lousho.core.events import RunDoneEvent as RunDoneEvent
+    from lousho.core.events import RunStartEvent as RunStartEvent
+    from lousho.core.events import StepDoneEvent as StepDoneEvent
+    from lousho.core.events import StepStartEvent as StepStartEvent
+    from lousho.core.events import TextDeltaEvent as TextDeltaEvent
+    from lousho.core.events import TextDoneEvent as TextDoneEvent
+    from lousho.core.events import TodoUpdatedEvent as TodoUpdatedEvent
+    from lousho.core.events import ToolDoneEvent as ToolDoneEvent
+    from lousho.core.events import ToolErrorEvent as ToolErrorEvent
+    from lousho.core.events import ToolPartialEvent as ToolPartialEvent
+    from lousho.core.events import ToolResumeEvent as ToolResumeEvent
+    from lousho.core.events import ToolStartEvent as ToolStartEvent
     from lousho.core.messages import ContentPart as ContentPart
     from lousho.core.messages import FilePart as FilePart
     from lousho.core.messages import FunctionCall as FunctionCall
@@ -81,7 +115,11 @@ if TYPE_CHECKING:
     from lousho.policy.permissions import deny as deny
     from lousho.runtime.agent_run import AgentRun as AgentRun
     from lousho.runtime.result import RunResult as RunResult
+
+    ExecutionResult = RunResult
     from lousho.runtime.state import RunFinishReason as RunFinishReason
+
+    ExecutionFinishReason = RunFinishReason
     from lousho.stores.memory import InMemoryApprovalStore as InMemoryApprovalStore
     from lousho.stores.memory import memory_store as memory_store
     from lousho.stores.protocol import AgentStore as AgentStore
@@ -142,7 +180,130 @@ _ROOMS: dict[str, str] = {
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _RENAMED = {"ExecutionResult": "RunResult", "ExecutionFinishReason": "RunFinishReason"}
 
-__all__ = sorted([*_HOME, *_RENAMED, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
+    "AGENT_EVENT_SCHEMA_VERSION",
+    "ERROR_CODES",
+    "AbortError",
+    "Agent",
+    "AgentDriftEvent",
+    "AgentEvent",
+    "AgentExecutionError",
+    "AgentRun",
+    "AgentSpec",
+    "AgentStore",
+    "ApprovalRequestedEvent",
+    "AuthError",
+    "BudgetExceededError",
+    "BudgetExceededEvent",
+    "CancelSignal",
+    "CassetteMismatchError",
+    "CompactedLLMProviderError",
+    "CompactionDoneEvent",
+    "CompactionStartEvent",
+    "ConfigurationError",
+    "ContentPart",
+    "ContextClearedEvent",
+    "CreateAgentBase",
+    "CronExpressionError",
+    "DecryptionError",
+    "ErrorEvent",
+    "ErrorInfo",
+    "ExecutionFinishReason",
+    "ExecutionResult",
+    "FilePart",
+    "FlowExecutionError",
+    "FunctionCall",
+    "GuardrailError",
+    "GuardrailRewroteEvent",
+    "GuardrailTrippedEvent",
+    "HandoffEvent",
+    "ImagePart",
+    "InMemoryApprovalStore",
+    "InputAppliedEvent",
+    "InputQueuedEvent",
+    "InputSteeredEvent",
+    "LLMProvider",
+    "LLMProviderError",
+    "LLMProviderRegistry",
+    "McpStartError",
+    "McpToolError",
+    "Message",
+    "MissingDependencyError",
+    "MockLLMProvider",
+    "ModelChunk",
+    "ModelRequest",
+    "ModelResponse",
+    "ModelUsage",
+    "ObjectDeltaEvent",
+    "PendingApproval",
+    "PermissionDecisionEvent",
+    "PermissionRule",
+    "PropagatingToolError",
+    "ProviderFallbackEvent",
+    "ProviderRetryEvent",
+    "RateLimitError",
+    "ReasoningBlock",
+    "ReasoningDeltaEvent",
+    "ReasoningDoneEvent",
+    "ReasoningStartEvent",
+    "RunDoneEvent",
+    "RunFinishReason",
+    "RunResult",
+    "RunStartEvent",
+    "RunUsage",
+    "SDKError",
+    "Session",
+    "SessionAwaitingApprovalError",
+    "StepDoneEvent",
+    "StepStartEvent",
+    "StepUsage",
+    "TextDeltaEvent",
+    "TextDoneEvent",
+    "TextPart",
+    "TimeoutError",
+    "TodoUpdatedEvent",
+    "Tool",
+    "ToolArgumentsValidationError",
+    "ToolCall",
+    "ToolContext",
+    "ToolDoneEvent",
+    "ToolErrorEvent",
+    "ToolExecutionContext",
+    "ToolExecutionError",
+    "ToolPartialEvent",
+    "ToolResumeEvent",
+    "ToolStartEvent",
+    "UnknownEvent",
+    "ValidationError",
+    "WorkspaceError",
+    "__version__",
+    "allow",
+    "ask",
+    "ask_question_tool",
+    "create_agent",
+    "create_mock_provider",
+    "current_date_tool",
+    "day_name_tool",
+    "define_tool",
+    "deny",
+    "estimate_tokens",
+    "event_from_dict",
+    "is_agent_event",
+    "is_step_event",
+    "is_text_event",
+    "is_tool_event",
+    "load_agent_dir",
+    "load_agent_dir_sync",
+    "load_spec",
+    "memory_store",
+    "resolve_agent_dir",
+    "resolve_agent_dir_sync",
+    "resolve_provider",
+    "spec_to_agent",
+    "text_of",
+    "tool",
+    "tool_error_result",
+]
 
 
 def __getattr__(name: str) -> Any:

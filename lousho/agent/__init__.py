@@ -24,7 +24,15 @@ _HOME = {
     "create_agent": "lousho.agent.agent",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "Agent",
+    "AgentOptions",
+    "Approvals",
+    "CreateAgentBase",
+    "PendingApproval",
+    "Session",
+    "create_agent",
+]
 
 
 def __getattr__(name: str) -> Any:

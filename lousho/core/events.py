@@ -25,7 +25,8 @@ EVENT_CLASSES: dict[str, type[BaseEvent]] = {}
 class BaseEvent:
     """What every event carries. `run_id`, `seq` and `timestamp` are stamped when the run emits it."""
 
-    type: ClassVar[str] = ""
+    type: ClassVar[Any] = ""
+    """The event's name; each class has its own."""
     wire_fields: ClassVar[tuple[tuple[str, str, bool], ...]] = ()
 
     run_id: str = ""
@@ -86,7 +87,11 @@ def _registered(cls: _E) -> _E:
     """Add a finished event class to the table and work out its wire names once."""
     skipped = {"run_id", "seq", "timestamp", "v"}
     rows = [
-        (f.name, str(f.metadata.get("wire") or camel_case(f.name)), f.default is MISSING and f.default_factory is MISSING)
+        (
+            f.name,
+            str(f.metadata.get("wire") or camel_case(f.name)),
+            f.default is MISSING and f.default_factory is MISSING,
+        )
         for f in fields(cls)
         if f.name not in skipped
     ]

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import TypeAlias
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
 
 _DEEPEST = 64
@@ -67,7 +67,7 @@ def _other_value(value: object, depth: int, parents: frozenset[int]) -> Json:
             fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
             return to_json_value(fields, depth=depth + 1, parents=parents)
         return _clean(str(value))
-    except Exception:  # a hostile __str__ or to_dict must not fail the run that only wanted to show the value
+    except Exception:  # noqa: BLE001 - a hostile __str__ or to_dict must not fail the run that only wanted to show the value
         return f"[{type(value).__name__}]"
 
 

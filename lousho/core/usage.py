@@ -45,14 +45,12 @@ class ModelUsage:
         out["totalTokens"] = (
             self.total_tokens if self.total_tokens is not None else self.input_tokens + self.output_tokens
         )
-        for key, value in (
-            ("cachedInputTokens", self.cached_input_tokens),
-            ("reasoningTokens", self.reasoning_tokens),
-            ("costUsd", self.cost_usd),
-        ):
-            if value is not None:
-                out[key] = value
-        return out
+        optional = {
+            "cachedInputTokens": self.cached_input_tokens,
+            "reasoningTokens": self.reasoning_tokens,
+            "costUsd": self.cost_usd,
+        }
+        return out | {key: value for key, value in optional.items() if value is not None}
 
 
 @dataclass(slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
 
 
 def iterate_blocking(
-    open_stream: Callable[[], AsyncIterator[T]], close: Callable[[], Coroutine[Any, Any, None]]
+    open_stream: Callable[[], AsyncIterable[T]], close: Callable[[], Coroutine[Any, Any, None]]
 ) -> Iterator[T]:
     """Yield what an async iterator yields. Closing the generator early runs `close()` on the loop."""
 

@@ -48,7 +48,7 @@ class Emitter:
         for listener in self._listeners:
             try:
                 listener(event)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a listener is the application's code
                 if not self._warned:
                     self._warned = True
                     _log.warning("An event listener raised; the run goes on.", exc_info=True)

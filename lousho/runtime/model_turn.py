@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from dataclasses import dataclass, field
 
 from lousho.core.errors import LLMProviderError, never_wrap
@@ -11,7 +10,18 @@ from lousho.core.events import ReasoningDeltaEvent, ReasoningDoneEvent, Reasonin
 from lousho.core.messages import Message, ReasoningBlock, ToolCall
 from lousho.core.usage import ModelUsage, StepUsage, estimate_text_tokens, estimate_tokens
 from lousho.models.errors import compact_provider_error
-from lousho.models.provider import FinishReason, ModelRequest, ModelResponse, ServedBy, finish_reason_of
+from lousho.models.provider import (
+    Finish,
+    FinishReason,
+    ModelRequest,
+    ModelResponse,
+    ReasoningDelta,
+    ReasoningEnd,
+    ServedBy,
+    TextDelta,
+    ToolCallChunk,
+    finish_reason_of,
+)
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter
 from lousho.runtime.racing import Aborted, unless_aborted
@@ -97,30 +107,27 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
     emitter = deps.emitter
     backlog = emitter.backlog
     chunks = deps.provider.stream(request)
-    if isinstance(chunks, Awaitable):  # a provider whose stream() is a coroutine that returns the iterator
-        chunks = await chunks
     async for chunk in chunks:
         if turn.closed:
             return
-        kind = chunk.type
-        if kind == "text-delta":
+        if isinstance(chunk, TextDelta):
             if chunk.text:
                 _close_reasoning(turn, emitter)
                 turn.text_parts.append(chunk.text)
                 emitter.emit(TextDeltaEvent(text=chunk.text))
                 if backlog is not None and backlog() > _BACKLOG:
                     await asyncio.sleep(0)  # let the reader catch up; never waits for it
-        elif kind == "reasoning-delta":
+        elif isinstance(chunk, ReasoningDelta):
             _add_reasoning(turn, chunk.text, emitter)
-        elif kind == "reasoning-end":
+        elif isinstance(chunk, ReasoningEnd):
             _end_reasoning(turn, chunk.block, emitter)
-        elif kind == "tool-call":
+        elif isinstance(chunk, ToolCallChunk):
             turn.tool_calls.append(chunk.tool_call)
-        elif kind == "finish":
+        elif isinstance(chunk, Finish):
             turn.finish_reason = finish_reason_of(chunk.finish_reason)
             turn.usage = chunk.usage
             turn.served_by = chunk.served_by
-        elif kind == "error":
+        else:
             raise chunk.error
     if turn.finish_reason is None:
         raise LLMProviderError(

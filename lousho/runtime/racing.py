@@ -6,7 +6,7 @@ A provider or tool that ignores its cancellation goes on in the background; what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Literal, TypeVar
 
 from lousho.core.cancel import CancelSignal
@@ -52,7 +52,11 @@ async def wait_for(task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: 
         settle("done")
 
     task.add_done_callback(when_done)
-    remove = signal.add_listener(lambda _: loop.call_soon_threadsafe(settle, "aborted"))
+
+    def when_aborted(_: object) -> None:
+        loop.call_soon_threadsafe(settle, "aborted")
+
+    remove = signal.add_listener(when_aborted)
     timer = None if timeout_ms is None else loop.call_later(timeout_ms / 1000, settle, "overdue")
     try:
         outcome = await waiter
@@ -89,11 +93,3 @@ def _forget(task: asyncio.Future[Any]) -> None:
 def _read(task: asyncio.Future[Any]) -> None:
     if not task.cancelled():
         task.exception()
-
-
-async def call_maybe_async(function: Callable[..., T | Awaitable[T]], *args: Any) -> T:
-    """Call `function` and await what it returns if that is awaitable."""
-    result = function(*args)
-    if isinstance(result, Awaitable):
-        return await result
-    return result

@@ -61,7 +61,7 @@ class Batch:
             await run_call(call, self._state, self._deps)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - kept until the running calls have settled, then raised
             if self.failure is None:
                 self.failure = error
             return

@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, cast
 
 from lousho.core.cancel import CancelSignal
-from lousho.core.errors import PropagatingToolError, TimeoutError, ToolArgumentsValidationError, never_wrap
+from lousho.core.errors import PropagatingToolError, ToolArgumentsValidationError, never_wrap
+from lousho.core.errors import TimeoutError as OverdueError
 from lousho.core.events import (
     ErrorInfo,
     PermissionDecisionEvent,
@@ -184,7 +185,7 @@ async def _bounded(
         return task.result()
     if outcome == "aborted":
         raise Aborted(signal.reason)
-    overdue = TimeoutError(
+    overdue = OverdueError(
         f"The tool {call.slot.tool_name!r} did not finish within {timeout_ms:g} ms.",
         f"tool {call.slot.tool_name}",
         timeout_ms,
@@ -261,11 +262,10 @@ def settle_failed(
 def _shown_message(error: BaseException, slot: CallSlot, deps: RunDeps) -> str:
     """Return the owner's text for a thrown error, or a neutral one when that function fails."""
     assert deps.tool_error_message is not None
+    info = ToolErrorInfo(tool_name=slot.tool_name, tool_call_id=slot.tool_call_id)
     try:
-        text: object = deps.tool_error_message(
-            error, ToolErrorInfo(tool_name=slot.tool_name, tool_call_id=slot.tool_call_id)
-        )
-    except Exception:  # the function exists to hide details: its own failure must not show any
+        text = cast("object", deps.tool_error_message(error, info))
+    except Exception:  # noqa: BLE001 - the function exists to hide details: its own failure must not show any
         return "The tool failed."
     return text if isinstance(text, str) else "The tool failed."
 
@@ -302,7 +302,7 @@ def _audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
         entry = event.to_dict()
         for key in ("type", "runId", "seq", "timestamp", "v"):
             entry.pop(key, None)
-        deps.on_permission_decision(entry, cast("Mapping[str, Any] | None", deps.principal))
+        deps.on_permission_decision(entry, deps.principal)
 
 
 def _elapsed(started: float) -> int:

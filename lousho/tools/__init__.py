@@ -30,7 +30,18 @@ _HOME = {
     "tool_error_result": "lousho.tools.errors",
 }
 
-__all__ = sorted(_HOME)
+__all__ = [
+    "ApprovalInfo",
+    "Tool",
+    "ToolContext",
+    "ToolExecutionContext",
+    "ask_question_tool",
+    "current_date_tool",
+    "day_name_tool",
+    "define_tool",
+    "tool",
+    "tool_error_result",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from lousho.tools.definition import Tool, define_tool
 
 ASK_QUESTION = "ask_question"
 
-_NO_ARGUMENTS = {"type": "object", "properties": {}}
+_NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 _QUESTION = {
     "type": "object",
     "properties": {

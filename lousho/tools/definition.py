@@ -71,7 +71,7 @@ class Tool:
         self.annotations = dict(annotations or {})
         self.edits_files = edits_files
         self.metadata = _metadata(metadata, self.annotations, edits_files)
-        self.pause_kind = pause_kind
+        self.pause_kind: Literal["question"] | None = pause_kind
         self.style = _style_of(execute)
         self._keyword_arguments = keyword_arguments
         self._context_parameter = _context_parameter(execute, keyword_arguments)
@@ -171,7 +171,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    input: Any = None,
+    input: Any = None,  # noqa: A002
     needs_approval: NeedsApproval = False,
     display_name: str | None = None,
     timeout_ms: float | None = None,
