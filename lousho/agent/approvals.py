@@ -35,7 +35,7 @@ class PendingApproval:
     id: str
     tool_call_id: str
     tool_name: str
-    args: Mapping[str, Any] = field(default_factory=dict)
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
     created_at: str = ""
     kind: Literal["question", "sign-in"] | None = None
     question: Mapping[str, Any] | None = None

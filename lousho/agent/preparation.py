@@ -25,7 +25,7 @@ class CallOptions:
     signal: CancelSignal | None = None
     max_steps: int | None = None
     instructions: str | None = None
-    model_settings: Mapping[str, Any] = field(default_factory=dict)
+    model_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     metadata: dict[str, Any] | None = None
 
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
@@ -36,9 +36,11 @@ def to_json_value(value: object, *, depth: int = 0, parents: frozenset[int] = fr
         return "[circular]"
     inner = parents | {id(value)}
     if isinstance(value, Mapping):
-        return {_key(k): to_json_value(v, depth=depth + 1, parents=inner) for k, v in value.items()}  # type: ignore[misc]
+        pairs = cast("Mapping[object, object]", value).items()
+        return {_key(k): to_json_value(v, depth=depth + 1, parents=inner) for k, v in pairs}
     if isinstance(value, (list, tuple)):
-        return [to_json_value(item, depth=depth + 1, parents=inner) for item in value]  # type: ignore[misc]
+        items = cast("list[object]", value)
+        return [to_json_value(item, depth=depth + 1, parents=inner) for item in items]
     return _other_value(value, depth, inner)
 
 
@@ -55,7 +57,8 @@ def _other_value(value: object, depth: int, parents: frozenset[int]) -> Json:
     if isinstance(value, enum.Enum):
         return to_json_value(value.value, depth=depth, parents=parents)
     if isinstance(value, (set, frozenset)):
-        items = [to_json_value(item, depth=depth + 1, parents=parents) for item in value]  # type: ignore[misc]
+        members = cast("set[object]", value)
+        items = [to_json_value(item, depth=depth + 1, parents=parents) for item in members]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, (bool, int, float, str)):
         return to_json_value(_plain(value), depth=depth, parents=parents)

@@ -200,17 +200,21 @@ def coerce_input(value: AgentInput) -> list[Message]:
     """
     if isinstance(value, str):
         return [Message("user", value)]
-    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Sequence):
+    if isinstance(value, (bytes, Mapping)) or not isinstance(value, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(
             f"The input must be a text, a list of content parts or a list of messages; got {_shown(value)}.",
             field="input",
         )
-    items: list[Any] = list(cast("Sequence[Any]", value))
+    items: list[Any] = list(value)
     if not items:
         raise ConfigurationError("The input is an empty list: there is nothing to send.", field="input")
-    if all(isinstance(item, Message) or (isinstance(item, Mapping) and "role" in item) for item in items):
+    if all(_is_message(item) for item in items):
         return [Message.from_dict(item) for item in items]
     return [Message("user", tuple(_part(item) for item in items))]
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Message) or (isinstance(value, Mapping) and "role" in value)
 
 
 def _content(value: Any) -> Content:
@@ -228,17 +232,18 @@ def _content(value: Any) -> Content:
 def _part(value: Any) -> ContentPart:
     if isinstance(value, (TextPart, ImagePart, FilePart)):
         return value
-    kind = cast("Mapping[str, Any]", value).get("type") if isinstance(value, Mapping) else None
+    record: Mapping[str, Any] = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    kind = record.get("type")
     try:
         if kind == "text":
-            return TextPart(str(value["text"]))
+            return TextPart(str(record["text"]))
         if kind == "image":
-            return ImagePart(_unblob(value["image"]), value.get("mimeType", value.get("mime_type")))
+            return ImagePart(_unblob(record["image"]), record.get("mimeType", record.get("mime_type")))
         if kind == "file":
-            mime_type = value.get("mimeType", value.get("mime_type"))
+            mime_type = record.get("mimeType", record.get("mime_type"))
             if not mime_type:
                 raise KeyError("mimeType")
-            return FilePart(_unblob(value["data"]), mime_type, value.get("filename"))
+            return FilePart(_unblob(record["data"]), mime_type, record.get("filename"))
     except KeyError as missing:
         raise ConfigurationError(f"A {kind} part lacks {missing.args[0]!r}.", field="content") from None
     raise ConfigurationError(
@@ -269,9 +274,9 @@ def _blob(value: str | bytes) -> Any:
 
 
 def _unblob(value: Any) -> str | bytes:
-    if isinstance(value, Mapping) and "$bytes" in value:
+    if isinstance(value, Mapping):
         return base64.b64decode(cast("Mapping[str, str]", value)["$bytes"])
-    return bytes(value) if isinstance(value, (bytearray, memoryview)) else value
+    return value if isinstance(value, str) else bytes(value)
 
 
 def _drop_none(data: dict[str, Any]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def permission_rules(values: Iterable[Any] | None) -> tuple[PermissionRule, ...]
     """Return a list of rules, given as `PermissionRule`s or mappings. Raises `LOUSHO_CONFIG_INVALID`."""
     if values is None:
         return ()
-    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
+    if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError("permissions must be a list of rules.", field="permissions")
     return tuple(permission_rule(value, f"permissions.{index}") for index, value in enumerate(values))
 
