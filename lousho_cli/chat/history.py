@@ -1,0 +1,126 @@
+"""What was typed before, one file a project, readable by its owner alone.
+
+Lines that start with a space are never kept, so that a secret can be typed. When the file cannot be read or written,
+the chat goes on without it and says so once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from prompt_toolkit.history import History, InMemoryHistory
+
+MOST_BYTES = 1_000_000
+LONGEST_ENTRY = 20_000
+"""Characters; a longer paste can be sent, but is not worth remembering."""
+
+_PROJECT_MARKS = (".git", "pyproject.toml")
+
+
+def history_file(target: Path) -> Path:
+    """Return the history file of the project that `target` belongs to. Raises `OSError` where there is no home."""
+    import platformdirs
+
+    folder = platformdirs.user_state_path("lousho", appauthor=False)
+    if not folder.is_absolute():  # no home directory is known
+        raise FileNotFoundError(f"there is no home directory for {folder}")
+    project = project_of(target)
+    digest = hashlib.sha256(str(project).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in project.name) or "project"
+    return folder / "chat" / f"{name[:40]}-{digest}.history"
+
+
+def open_history(target: Path, complain: Callable[[str], None]) -> History:
+    """Return the history of the project of `target`; where there is no place for a file, one that ends with the chat."""
+    try:
+        return PrivateHistory(history_file(target), complain)
+    except (OSError, RuntimeError) as error:
+        complain(f"what you type is not kept: {error}")
+        return InMemoryHistory()
+
+
+def project_of(target: Path) -> Path:
+    """Return the nearest folder above `target` that is a project, else the folder of `target`."""
+    target = target.resolve()
+    start = target if target.is_dir() else target.parent
+    for folder in (start, *start.parents):
+        if any((folder / mark).exists() for mark in _PROJECT_MARKS):
+            return folder
+    return start
+
+
+class PrivateHistory(History):
+    """A history file of mode 0600, in the format of `prompt_toolkit`'s own; `complain` hears of the first failure."""
+
+    def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
+        super().__init__()
+        self._path = path
+        self._complain: Callable[[str], None] | None = complain
+
+    def append_string(self, string: str) -> None:
+        """Remember one message, unless it starts with a space."""
+        if not string.startswith(" ") and string.strip() and len(string) <= LONGEST_ENTRY:
+            super().append_string(string)
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Return the kept messages, the newest first."""
+        try:
+            data = self._path.read_bytes()
+            if len(data) > MOST_BYTES:
+                data = self._shorten(data)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self._failed("read", error)
+            return []
+        return reversed(parse(data.decode("utf-8", "replace")))
+
+    def store_string(self, string: str) -> None:
+        """Append one message to the file."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S")
+        entry = "".join(f"+{line}\n" for line in string.split("\n"))
+        data = f"\n# {stamp}\n{entry}".encode("utf-8", "replace")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(descriptor, data)  # one write: two terminals in a project do not mix their lines
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            self._failed("written", error)
+
+    def _shorten(self, data: bytes) -> bytes:
+        """Drop the older half of a file that grew too large."""
+        kept = data[-MOST_BYTES // 2 :]
+        kept = kept[max(kept.find(b"\n#"), 0) :]
+        scratch = self._path.with_suffix(f".{os.getpid()}.tmp")
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(kept)
+        scratch.replace(self._path)
+        return kept
+
+    def _failed(self, what: str, error: OSError) -> None:
+        complain, self._complain = self._complain, None
+        if complain is not None:
+            complain(f"the history of this project cannot be {what}: {error.strerror or error} ({self._path})")
+
+
+def parse(text: str) -> list[str]:
+    """Return the messages of a history file, the oldest first."""
+    messages: list[str] = []
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("+"):
+            lines.append(line[1:])
+        elif lines:
+            messages.append("\n".join(lines))
+            lines = []
+    if lines:
+        messages.append("\n".join(lines))
+    return messages

@@ -1,0 +1,175 @@
+"""The only place where the chat writes: two streams, one for the agent's words and one for the talk about them.
+
+On a terminal both are the screen. When the output goes to a pipe or a file, it carries the agent's words alone, without
+colours, and the talk goes to stderr. Nothing that was written is ever repainted: the scrollback is the transcript. What
+a model or a tool says cannot steer the terminal, and a character that the stream's encoding lacks is degraded.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from lousho.core.console_text import safe_text
+from lousho_cli.chat.pieces import Pieces
+from lousho_cli.console import Style, colours_wanted
+
+_CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
+FALLBACK_WIDTH = 80
+
+
+class Screen:
+    """Writes to `output` (the agent's words, what a command was asked for) and `talk` (everything else).
+
+    Without `talk`, both are `output`. Safe to use from several threads, because tools print from theirs.
+    """
+
+    def __init__(self, output: TextIO, talk: TextIO | None = None) -> None:
+        self.output = output
+        self.talk = output if talk is None else talk
+        self._colours = colours_wanted(self.talk)
+        self._words = Pieces()
+        self._thoughts = Pieces()
+        self._unfinished: list[TextIO] = []
+        self._speaker: str | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def width(self) -> int:
+        """The columns of the terminal now, or 80."""
+        import shutil
+
+        return max(shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns, 10)
+
+    def words(self, piece: str) -> None:
+        """Write a piece of the agent's text as it arrives."""
+        with self._lock:
+            self._speak("words")
+            self._put(self.output, self._words.push(piece))
+
+    def thought(self, piece: str) -> None:
+        """Write a piece of the model's reasoning, dim."""
+        with self._lock:
+            self._speak("thoughts")
+            self._put(self.talk, self._thoughts.push(piece), "dim")
+
+    def line(self, text: str = "", *styles: Style) -> None:
+        """Write one or more whole lines of talk."""
+        with self._lock:
+            self.fresh_line()
+            self._put(self.talk, f"{text}\n", *styles)
+
+    def data(self, text: str) -> None:
+        """Write whole lines that a command was asked for, such as the transcript."""
+        with self._lock:
+            self.fresh_line()
+            self._put(self.output, text if text.endswith("\n") else f"{text}\n")
+
+    def question(self, text: str) -> None:
+        """Write a question and leave the cursor behind it."""
+        with self._lock:
+            self.fresh_line()
+            self._put(self.talk, text)
+
+    def answered(self, text: str) -> None:
+        """Write the answer behind its question, where no terminal echoed it."""
+        with self._lock:
+            self._put(self.talk, f"{text}\n")
+
+    def printed(self, text: str) -> None:
+        """Write what the agent's own code printed: it is talk, so that it never mixes with the agent's words."""
+        with self._lock:
+            self._speak("tool")
+            self._put(self.talk, text, raw=True)
+
+    def fresh_line(self) -> None:
+        """Make the next character start a line, on both streams."""
+        with self._lock:
+            self._flush_pieces()
+            self._speaker = None
+            for stream in list(self._unfinished):
+                self._put(stream, "\n")
+
+    @contextmanager
+    def catching_prints(self) -> Generator[None]:
+        """While open, `print` in a tool goes through this object."""
+        before = sys.stdout
+        ours = ToolPrints(self, before)
+        sys.stdout = ours
+        try:
+            yield
+        finally:
+            if sys.stdout is ours:
+                sys.stdout = before
+
+    def _flush_pieces(self) -> None:
+        self._put(self.talk, self._thoughts.rest(), "dim")
+        self._put(self.output, self._words.rest())
+
+    def _speak(self, speaker: str) -> None:
+        """Words, thoughts and prints each start on a line of their own."""
+        if self._speaker not in (None, speaker):
+            self.fresh_line()
+        self._speaker = speaker
+
+    def _put(self, stream: TextIO, text: str, *styles: Style, raw: bool = False) -> None:
+        if not text:
+            return
+        encoding = getattr(stream, "encoding", None) or "utf-8"
+        shown = text.encode(encoding, "replace").decode(encoding) if raw else safe_text(text, encoding)
+        if shown.endswith("\n"):
+            if stream in self._unfinished:
+                self._unfinished.remove(stream)
+        elif shown and stream not in self._unfinished:
+            self._unfinished.append(stream)
+        stream.write(self._painted(shown, styles) if stream is self.talk else shown)
+        stream.flush()
+
+    def _painted(self, text: str, styles: tuple[Style, ...]) -> str:
+        """Colour each line by itself, so that a line cut out of the scrollback is complete."""
+        if not styles or not self._colours:
+            return text
+        start = f"\x1b[{';'.join(_CODES[style] for style in styles)}m"
+        return "\n".join(f"{start}{line}\x1b[0m" if line else "" for line in text.split("\n"))
+
+
+class ToolPrints(io.TextIOBase):
+    """Stands in for `sys.stdout` while the chat runs; asked about the terminal, it answers for the real one."""
+
+    def __init__(self, screen: Screen, real: TextIO) -> None:
+        super().__init__()
+        self._screen = screen
+        self._real = real
+
+    def write(self, text: str) -> int:
+        self._screen.printed(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._screen.talk.isatty()
+
+    def fileno(self) -> int:
+        return self._real.fileno()
+
+    @property
+    def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._real.encoding
+
+    @property
+    def errors(self) -> str | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._real.errors
+
+    @property
+    def buffer(self) -> Any:
+        """The bytes behind the real stream, for code that writes them itself."""
+        return self._real.buffer

@@ -1,0 +1,176 @@
+"""The commands of the chat: one function each, and the table that `/help` and the completion read."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lousho.core.console_text import one_line, shorten_block
+from lousho.core.messages import Message, text_of
+from lousho.core.suggest import nearest
+from lousho_cli.chat.shown import RESULT_CHARS, RESULT_LINES, ShownCall, call_line, full_call
+
+if TYPE_CHECKING:
+    from lousho_cli.chat.repl import ChatRepl
+
+_COMMAND = re.compile(r"/([A-Za-z?][A-Za-z-]*)(?:[ \t]+([^\n]*))?[ \t]*\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command: `run` gets the chat and what was typed after the name; False means it failed."""
+
+    usage: str
+    summary: str
+    run: Callable[[ChatRepl, str], Awaitable[bool]]
+
+
+def parse(text: str) -> tuple[str, str] | None:
+    """Return name and argument when `text` is a command: one line that starts with `/` and a word.
+
+    A path such as `/usr/bin` is none, and `//word` sends `/word` to the agent.
+    """
+    found = _COMMAND.fullmatch(text)
+    return None if found is None else (found[1].lower(), (found[2] or "").strip())
+
+
+async def run_command(chat: ChatRepl, name: str, argument: str) -> bool:
+    """Run a command; False when there is none of that name or it failed."""
+    command = COMMANDS.get(name)
+    if command is None:
+        close = nearest(name, COMMANDS)
+        hint = f"Did you mean /{close}?" if close else "/help lists all of them."
+        chat.screen.line(f"error: there is no command /{one_line(name, 40)}. {hint}", "red")
+        return False
+    return await command.run(chat, argument)
+
+
+async def _new(chat: ChatRepl, argument: str) -> bool:
+    chat.open_session(None)
+    chat.screen.line(f"session {chat.conversation.session.id}", "dim")
+    return True
+
+
+async def _model(chat: ChatRepl, argument: str) -> bool:
+    if not argument:
+        chat.screen.line(f"{chat.model_name() or 'an unnamed model'}; change it with /model provider/model", "dim")
+        return True
+    return await chat.switch_model(argument)
+
+
+async def _clear(chat: ChatRepl, argument: str) -> bool:
+    cleared: Any = getattr(chat.conversation.session, "clear", None)
+    if cleared is not None:
+        await _settled(cleared())
+    chat.conversation.calls.clear()
+    chat.screen.line(f"cleared session {chat.conversation.session.id}", "dim")
+    return True
+
+
+async def _history(chat: ChatRepl, argument: str) -> bool:
+    messages: Any = getattr(chat.conversation.session, "messages", ())
+    transcript: Iterable[Message] = await _settled(messages() if callable(messages) else messages)
+    text = "\n".join(_transcript(transcript))
+    if text:
+        chat.screen.data(text)
+    else:
+        chat.screen.line("nothing was said yet", "dim")
+    return True
+
+
+async def _last(chat: ChatRepl, argument: str) -> bool:
+    calls = chat.conversation.calls
+    number = int(argument) if argument.isdecimal() else 1
+    if argument and (not argument.isdecimal() or number < 1):
+        chat.screen.line("error: /last takes a number: 1 is the last call, 2 the one before", "red")
+        return False
+    if number > len(calls):
+        chat.screen.line("there is no such tool call" if calls else "no tool was called yet", "dim")
+        return True
+    chat.screen.data(full_call(calls[-number]))
+    return True
+
+
+async def _tools(chat: ChatRepl, argument: str) -> bool:
+    tools: Any = getattr(chat.conversation.agent, "tools", {})
+    rows = [
+        f"{name}: {one_line(getattr(tool, 'description', '') or '', 100)}" for name, tool in sorted(dict(tools).items())
+    ]
+    chat.screen.data("\n".join(rows) if rows else "this agent has no tools")
+    return True
+
+
+async def _help(chat: ChatRepl, argument: str) -> bool:
+    rows = [(command.usage, command.summary) for command in COMMANDS.values()]
+    if chat.lines.interactive:
+        rows += KEYS
+    column = max(len(left) for left, _ in rows) + 2
+    narrow = chat.screen.width < column + 30
+    chat.screen.data(
+        "\n".join(f"{left}\n    {right}" if narrow else f"{left:<{column}}{right}" for left, right in rows)
+    )
+    return True
+
+
+async def _quit(chat: ChatRepl, argument: str) -> bool:
+    chat.leave()
+    return True
+
+
+COMMANDS: dict[str, Command] = {
+    "new": Command("/new", "start a new session; the old one is kept", _new),
+    "model": Command("/model provider/model", "go on with another model", _model),
+    "clear": Command("/clear", "empty this session", _clear),
+    "history": Command("/history", "print what was said in this session", _history),
+    "last": Command("/last [n]", "show the last tool call whole, or the one n calls back", _last),
+    "tools": Command("/tools", "list the agent's tools", _tools),
+    "help": Command("/help", "this list", _help),
+    "quit": Command("/quit", "leave", _quit),
+}
+
+KEYS = [
+    ("Alt+Enter", "new line; so does a backslash at the end of a line"),
+    ("Up, Ctrl-R", "what was typed before; a line that starts with a space is not kept"),
+    ("Ctrl-C", "stop the turn; at an empty prompt, twice: leave"),
+    ("Ctrl-D", "leave"),
+    ("y, n reason", "answers to an approval; the reason is told to the model"),
+    ("//word", "send /word to the agent"),
+]
+
+
+async def _settled(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _transcript(messages: Iterable[Message]) -> Iterable[str]:
+    """Return a transcript as the screen showed it."""
+    for message in messages:
+        text = text_of(message)
+        if message.role == "user":
+            yield f"> {text}{_attachments(message)}"
+        elif message.role == "assistant":
+            if text:
+                yield f"{text} (interrupted)" if message.interrupted else text
+            for call in message.tool_calls:
+                yield call_line(ShownCall(call.name, _parsed(call.arguments)))
+        elif message.role == "tool":
+            mark = "error: " if message.is_error else ""
+            yield f"  -> {mark}{shorten_block(text, RESULT_LINES, RESULT_CHARS)}".replace("\n", "\n     ")
+
+
+def _attachments(message: Message) -> str:
+    if isinstance(message.content, str):
+        return ""
+    return "".join(f" [{part.type}]" for part in message.content if part.type != "text")
+
+
+def _parsed(arguments: str) -> Any:
+    import json
+
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments

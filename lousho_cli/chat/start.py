@@ -1,0 +1,86 @@
+"""`lousho chat`, put together: load the agent, find out who is typing, talk, leave everything as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TextIO
+
+from lousho_cli.chat.lines import Lines, PipedLines
+from lousho_cli.chat.repl import ChatRepl
+from lousho_cli.chat.screen import Screen
+from lousho_cli.chat.signals import signals_to
+from lousho_cli.chat.slash import COMMANDS
+from lousho_cli.console import Console, is_terminal, paint
+from lousho_cli.errors import UsageError
+
+
+def talk(path: str, *, model: str | None, session_id: str | None, console: Console) -> int:
+    """Load the agent at `path`, talk to it, return the exit code.
+
+    Raises `UsageError` for a session id that cannot be one, and what loading the agent raises.
+    """
+    from lousho.loader.dotenv import load_dotenv_file
+    from lousho.loader.target import load_target
+
+    from lousho.core.errors import SDKError
+
+    if session_id is not None:
+        from lousho.agent.session import check_session_id
+
+        try:
+            check_session_id(session_id)
+        except SDKError as error:
+            raise UsageError(error.detail, code=error.code) from error
+    load_dotenv_file(Path.cwd())
+    target: Any = load_target(path, command="chat", model=model)
+    for note in target.notes:
+        console.say(note)
+
+    def create_agent(other_model: str | None) -> Any:
+        return target.agent if other_model is None else target.rebuild(model=other_model)
+
+    return asyncio.run(_talk(Path(path), create_agent, session_id, console))
+
+
+async def _talk(path: Path, create_agent: Any, session_id: str | None, console: Console) -> int:
+    screen = Screen(*_streams(console))
+    with ExitStack() as stack:
+        lines = _lines(path, screen, console, stack)
+        repl = ChatRepl(lines, screen, create_agent, session_id=session_id)
+        stack.enter_context(signals_to(repl.interrupt, repl.terminate))
+        stack.enter_context(screen.catching_prints())
+        code = await repl.run()
+    if lines.interactive and repl.turns:
+        console.say(paint("this session was in memory and ends here", "dim"))
+    return code
+
+
+def _streams(console: Console) -> tuple[TextIO, TextIO | None]:
+    """Return where the agent's words go, and where the talk goes unless both ends are a terminal."""
+    stdout: TextIO | None = console.stdout
+    stderr: TextIO | None = console.stderr
+    if stdout is not None and is_terminal(stdout) and is_terminal(console.stdin):
+        return stdout, None
+    return stdout or _nowhere(), stderr or _nowhere()
+
+
+def _lines(path: Path, screen: Screen, console: Console, stack: ExitStack) -> Lines:
+    """Return who types: an editor on a terminal, plain lines anywhere else."""
+    shown = next((stream for stream in (console.stdout, console.stderr) if is_terminal(stream)), None)
+    if not is_terminal(console.stdin):
+        return PipedLines(console.stdin, screen)
+    if shown is None or os.environ.get("TERM") == "dumb":
+        return PipedLines(console.stdin, screen, interactive=True)
+
+    from lousho_cli.chat.history import open_history
+    from lousho_cli.chat.terminal import TerminalLines
+
+    history = open_history(path, lambda note: console.say(paint(f"note: {note}", "dim")))
+    return stack.enter_context(TerminalLines(screen, console.stdin, shown, history, commands=list(COMMANDS)))
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
