@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from lousho.scaffold.shell import WINDOWS, command_line
+from lousho.scaffold.shell import WINDOWS, chained, command_line
 
 PackageManagerName = Literal["uv", "pip", "poetry"]
 NAMES: tuple[PackageManagerName, ...] = ("uv", "pip", "poetry")
@@ -24,12 +24,7 @@ INSTALL_SECONDS = 900
 
 
 class InstallError(Exception):
-    """Installing failed. The project's files are complete; `retry` is the one command that tries again."""
-
-    def __init__(self, reason: str, retry: str) -> None:
-        super().__init__(f"{reason}\nThe project is complete. To install again: {retry}")
-        self.reason = reason
-        self.retry = retry
+    """Installing failed, for this reason. The project's files are complete all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +38,15 @@ class PackageManager:
     """What stands before a command to run it in the project's environment."""
 
     @property
-    def retry(self) -> str:
+    def install_line(self) -> str:
         """The line that installs, to paste in the project's directory."""
-        lines = [command_line(list(step)) for step in self.steps]
-        return ("; " if WINDOWS else " && ").join(lines)
+        return chained(command_line(list(step)) for step in self.steps)
 
-    def in_project(self, *words: str) -> str:
-        """Return `words` as the line that runs them in the project's environment."""
+    def program(self, name: str) -> list[str]:
+        """Return the words that start `name` in the project's environment."""
         if self.name == "pip":
-            program = str(Path(".venv") / ("Scripts" if WINDOWS else "bin") / words[0])
-            return command_line([program, *words[1:]])
-        return command_line([*self.run_prefix, *words])
+            return [str(Path(".venv") / ("Scripts" if WINDOWS else "bin") / name)]
+        return [*self.run_prefix, name]
 
 
 def package_manager(name: PackageManagerName) -> PackageManager:
@@ -102,14 +95,8 @@ def install(manager: PackageManager, folder: Path, env: Mapping[str, str], say: 
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise InstallError(
-                f"{step[0]} did not finish within {INSTALL_SECONDS // 60} minutes.", manager.retry
-            ) from None
+            raise InstallError(f"{step[0]} did not finish within {INSTALL_SECONDS // 60} minutes") from None
         except OSError as error:
-            raise InstallError(
-                f"{step[0]} could not be started: {os.strerror(error.errno or 0)}.", manager.retry
-            ) from error
+            raise InstallError(f"{step[0]} could not be started: {os.strerror(error.errno or 0)}") from error
         if done.returncode != 0:
-            raise InstallError(
-                f"{manager.name} failed with exit code {done.returncode}; its reason is above.", manager.retry
-            )
+            raise InstallError(f"{manager.name} failed with exit code {done.returncode}; its reason is above")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from lousho.scaffold.options import ProjectOptions
 from lousho.scaffold.package_managers import InstallError, install, package_manager
-from lousho.scaffold.render import render_project
-from lousho.scaffold.shell import command_line, copy_line
+from lousho.scaffold.render import render_project, target_of
+from lousho.scaffold.shell import chained, command_line, copy_line
 from lousho.scaffold.write import refuse_if_not_empty, write_files
 
 GIT_SECONDS = 30
@@ -28,7 +28,7 @@ class MadeProject:
     notes: list[str] = field(default_factory=list[str])
     """What a person should know, one sentence each."""
     installed: bool = False
-    failure: InstallError | None = None
+    failure: str | None = None
     """Why the install failed; the files are complete all the same."""
     interrupted: bool = False
     """The install was interrupted; the files are complete all the same."""
@@ -52,7 +52,7 @@ def make_project(options: ProjectOptions, env: Mapping[str, str], say: Callable[
             install(package_manager(options.package_manager), options.directory, env, say)
             made.installed = True
     except InstallError as failure:
-        made.failure = failure
+        made.failure = str(failure)
     except KeyboardInterrupt:
         made.interrupted = True
     return made
@@ -64,28 +64,41 @@ def next_steps(made: MadeProject, start: Path, here: Path) -> list[str]:
     `start` is the program that runs now: it is what to type where the project has no environment of its own yet.
     """
     options = made.options
-    target = "agent.yaml" if options.template == "yaml" else "."
-    manager = package_manager(options.package_manager)
-    lousho = manager.in_project if made.installed else _this_program(start)
-    test = manager.in_project("pytest") if made.installed else command_line(["python", "-m", "pytest"])
-    steps = [lousho("lousho", "chat", target)]
+    lousho, pytest = _programs(made, start)
+    talk = [*lousho, "chat", target_of(options.template)]
+    if not options.key_is_set and options.template == "yaml":  # a spec always names its model, so it has to be replaced
+        talk += ["--model", "mock/demo"]
+    steps = [command_line(talk)]
     if not options.key_is_set:
         steps.append(copy_line(".env.example", ".env"))
-    steps.append(test)
+    steps.append(command_line(pytest))
     if options.directory != here:
-        steps.insert(0, command_line(["cd", _shorter(options.directory, here)]))
+        steps.insert(0, _cd_line(options.directory, here))
     elif options.key_is_set:
-        steps.append(lousho("lousho", "doctor", target))
+        steps.append(command_line([*lousho, "doctor", target_of(options.template)]))
     return steps[:3]
 
 
-def _this_program(start: Path) -> Callable[..., str]:
-    def line(*words: str) -> str:
-        if start.stem == "lousho" and shutil.which("lousho"):
-            return command_line(list(words))
-        return command_line([sys.executable, "-m", "lousho_cli", *words[1:]])
+def install_line(options: ProjectOptions, here: Path) -> str:
+    """Return the one line that installs the project, for a shell that stands in `here`."""
+    line = package_manager(options.package_manager).install_line
+    return line if options.directory == here else chained([_cd_line(options.directory, here), line])
 
-    return line
+
+def _cd_line(folder: Path, here: Path) -> str:
+    return command_line(["cd", _shorter(folder, here)])
+
+
+def _programs(made: MadeProject, start: Path) -> tuple[list[str], list[str]]:
+    """Return how to type `lousho` and `pytest`: in the project's environment, or else where this program runs."""
+    if made.installed:
+        manager = package_manager(made.options.package_manager)
+        return manager.program("lousho"), manager.program("pytest")
+    on_path = shutil.which("lousho")
+    if on_path is not None and shutil.which("pytest") is not None:
+        return ["lousho"], ["pytest"]
+    lousho = [str(start)] if start.is_absolute() and start.stem == "lousho" else [sys.executable, "-m", "lousho_cli"]
+    return ["lousho"] if on_path else lousho, [sys.executable, "-m", "pytest"]
 
 
 def _shorter(folder: Path, here: Path) -> str:

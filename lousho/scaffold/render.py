@@ -17,6 +17,7 @@ from lousho.core.errors import ConfigurationError
 from lousho.scaffold.options import ProjectOptions
 from lousho.scaffold.package_managers import package_manager
 from lousho.scaffold.sdk_source import version_range
+from lousho.scaffold.shell import command_line
 
 SDK_FOLDER = "vendor"
 """Where a wheel named by `--sdk-path` is copied to, kept out of git."""
@@ -73,6 +74,11 @@ def quoted_string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def target_of(template: str) -> str:
+    """Return what to name after `lousho chat` in a project made from `template`."""
+    return "agent.yaml" if template == "yaml" else "."
+
+
 def template_values(options: ProjectOptions) -> Mapping[str, object]:
     """Return what the templates may use; `tests/cli/test_init.py` renders them all, so a missing one is seen."""
     manager = package_manager(options.package_manager)
@@ -81,17 +87,17 @@ def template_values(options: ProjectOptions) -> Mapping[str, object]:
     return {
         "name": options.name,
         "template": options.template,
-        "target": "agent.yaml" if options.template == "yaml" else ".",
+        "target": target_of(options.template),
         "model": options.provider.model,
         "provider_name": provider,
         "model_id": model,
         "key_variable": options.provider.key_variable,
         "keys_page": options.provider.keys_page,
         "package_manager": options.package_manager,
-        "install_line": manager.retry,
-        "lousho_line": manager.in_project("lousho"),
-        "pytest_line": manager.in_project("pytest"),
-        "ruff_line": manager.in_project("ruff"),
+        "install_line": manager.install_line,
+        "lousho_line": command_line(manager.program("lousho")),
+        "pytest_line": command_line(manager.program("pytest")),
+        "ruff_line": command_line(manager.program("ruff")),
         "dependency": dependency(options),
         "uv_source": uv_source(options),
         "vendored": wheel is not None,

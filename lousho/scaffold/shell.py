@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections.abc import Iterable
 
 WINDOWS = os.name == "nt"
 
@@ -23,6 +24,11 @@ def command_line(words: list[str], *, windows: bool = WINDOWS) -> str:
     line = " ".join(quoted(word, windows=windows) for word in words)
     # PowerShell takes a quoted first word for a string, not for a program.
     return f"& {line}" if windows and line.startswith("'") else line
+
+
+def chained(lines: Iterable[str], *, windows: bool = WINDOWS) -> str:
+    """Return several command lines as one, each run after the one before (in bash: only if that went well)."""
+    return ("; " if windows else " && ").join(lines)
 
 
 def copy_line(source: str, target: str, *, windows: bool = WINDOWS) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,9 +17,7 @@ LISTED = 12
 
 def refuse_if_not_empty(folder: Path, files: Sequence[ProjectFile]) -> None:
     """Raise `InitUsageError` if something lies in `folder`, naming what is there and which files would be replaced."""
-    if not folder.exists():
-        return
-    there = sorted(entry.name for entry in os.scandir(folder) if entry.name not in IGNORED)
+    there = occupants(folder)
     if not there:
         return
     replaced = [str(file.path) for file in files if os.path.lexists(folder / file.path)]
@@ -30,6 +29,14 @@ def refuse_if_not_empty(folder: Path, files: Sequence[ProjectFile]) -> None:
         lines.append(f"init would add {_listed(added)}.")
     lines.append("Choose another directory, or pass --force to write into this one.")
     raise InitUsageError("\n".join(lines))
+
+
+def occupants(folder: Path) -> list[str]:
+    """Return the names in `folder` that make it not empty, sorted; none where there is no such directory."""
+    if not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        return sorted(entry.name for entry in entries if entry.name not in IGNORED)
 
 
 def write_files(folder: Path, files: Iterable[ProjectFile]) -> None:
@@ -69,13 +76,15 @@ class _Undo:
         path.write_bytes(content)
 
     def roll_back(self) -> None:
+        """Undo what can be undone: one file that resists must not keep the others."""
         for path, before in reversed(self._files):
-            if before is None:
-                path.unlink(missing_ok=True)
-            else:
-                path.write_bytes(before)
+            with contextlib.suppress(OSError):
+                if before is None:
+                    path.unlink()
+                else:
+                    path.write_bytes(before)
         for folder in reversed(self._folders):
-            if not any(folder.iterdir()):
+            with contextlib.suppress(OSError):  # not empty: somebody else put something there
                 folder.rmdir()
 
 

@@ -71,7 +71,7 @@ def init(
 
     console = Console()
     if console.interactive and not yes:
-        directory, provider, template = ask_for_the_rest(console, directory, provider, template)
+        directory, provider, template = ask_for_the_rest(console, directory, provider, template, force=force)
     options = resolve_options(
         directory=directory,
         provider=provider,
@@ -94,15 +94,21 @@ def init(
 
 
 def ask_for_the_rest(
-    console: Console, directory: str | None, provider: str | None, template: str | None
-) -> tuple[str, str, str]:
-    """Ask for each of the three that is None. Ctrl-C and Ctrl-D leave, with nothing written."""
+    console: Console, directory: str | None, provider: str | None, template: str | None, *, force: bool
+) -> tuple[str, str | None, str | None]:
+    """Ask for each of the three that is None. Ctrl-C and Ctrl-D leave, with nothing written.
+
+    A directory that will be refused ends the questions: nobody should answer two more for nothing.
+    """
     from lousho.scaffold.options import DEFAULT_DIRECTORY, DEFAULT_TEMPLATE, TEMPLATES
     from lousho.scaffold.providers import PROVIDERS, default_provider
+    from lousho.scaffold.write import occupants
 
     try:
         if directory is None:
             directory = console.ask(f"Directory [{DEFAULT_DIRECTORY}]: ").strip() or DEFAULT_DIRECTORY
+        if not force and occupants(Path(directory).expanduser()):
+            return directory, provider, template
         if provider is None:
             names = {name: entry.model for name, entry in PROVIDERS.items()}
             provider = choose(console, "Provider", names, default_provider(os.environ))
@@ -130,29 +136,25 @@ def choose(console: Console, title: str, choices: Mapping[str, str], default: st
 
 def tell(made: MadeProject, console: Console) -> int:
     """Print what was made, what to know, and three lines to go on with; return the exit code."""
-    from lousho.scaffold.project import next_steps
+    from lousho.scaffold.project import install_line, next_steps
 
     options = made.options
-    where = str(options.directory)
     console.out(
-        f"Created {options.name} in {where}: {len(made.files)} files ({options.template}, {options.provider.name})."
+        f"Created {options.name} in {options.directory}: {len(made.files)} files ({options.template}, {options.provider.name})."
     )
     for note in made.notes:
         console.out(note)
+    retry = install_line(options, Path.cwd())
     if made.failure is not None:
-        console.error(str(made.failure))
+        console.error(f"{made.failure}.\nThe project is complete. To install again: {retry}")
         return FAILED
     if made.interrupted:
-        from lousho.scaffold.package_managers import package_manager
-
-        retry = package_manager(options.package_manager).retry
-        console.say(f"Interrupted while installing. The project is complete. To install again: {retry}")
+        console.say(f"Interrupted. The project is complete. To install: {retry}")
         return INTERRUPTED
     if not options.key_is_set:
-        target = "agent.yaml" if options.template == "yaml" else "."
         console.out(
-            f"{options.provider.key_variable} is not set. Put it in {Path(where) / '.env'}, or talk to the agent "
-            f"without a key: lousho chat {target} --model mock/demo"
+            f"{options.provider.key_variable} is not set: put it in .env. Until then the agent can only talk through the "
+            "built-in model that needs no key, mock/demo."
         )
     console.out("Next:")
     for line in next_steps(made, Path(sys.argv[0]), Path.cwd()):

@@ -1,0 +1,1 @@
+"""What `lousho doctor` checks: this machine, the keys, and one agent. Nothing here prints."""
