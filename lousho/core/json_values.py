@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = "dict[str, Json]"
@@ -50,28 +50,30 @@ def _other_value(value: object, depth: int, parents: frozenset[int]) -> Json:
     import datetime
     import enum
 
+    other: Any = value
+    kind = type(value).__name__
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return {"$bytes": base64.b64encode(bytes(value)).decode("ascii")}
+        return {"$bytes": base64.b64encode(bytes(other)).decode("ascii")}
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, enum.Enum):
         return to_json_value(value.value, depth=depth, parents=parents)
     if isinstance(value, (set, frozenset)):
-        members = cast("set[object]", value)
+        members: set[object] = other
         items = [to_json_value(item, depth=depth + 1, parents=parents) for item in members]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, (bool, int, float, str)):
-        return to_json_value(_plain(value), depth=depth, parents=parents)
-    to_dict = getattr(value, "to_dict", None) or getattr(value, "model_dump", None)
+        return to_json_value(_plain(other), depth=depth, parents=parents)
+    to_dict = getattr(other, "to_dict", None) or getattr(other, "model_dump", None)
     try:
-        if callable(to_dict) and not isinstance(value, type):
+        if callable(to_dict) and not isinstance(other, type):
             return to_json_value(to_dict(), depth=depth + 1, parents=parents)
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        if dataclasses.is_dataclass(other) and not isinstance(other, type):
+            fields = {f.name: getattr(other, f.name) for f in dataclasses.fields(other)}
             return to_json_value(fields, depth=depth + 1, parents=parents)
-        return _clean(str(value))
-    except Exception:  # noqa: BLE001 - a hostile __str__ or to_dict must not fail the run that only wanted to show the value
-        return f"[{type(value).__name__}]"
+        return _clean(f"{other}")
+    except Exception:  # noqa: BLE001 - a hostile __str__ must not fail the run that only wanted to show the value
+        return f"[{kind}]"
 
 
 def _plain(value: bool | int | float | str) -> bool | int | float | str:
