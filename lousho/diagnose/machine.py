@@ -36,8 +36,8 @@ def this_distribution() -> Distribution:
     except PackageNotFoundError:
         return _checkout(Path(__file__).resolve().parents[2] / "pyproject.toml")
     metadata = installed.metadata
-    floor = metadata["Requires-Python"] if "Requires-Python" in metadata else ""
-    return Distribution(installed.version, floor, installed.requires or [])
+    floors = metadata.get_all("Requires-Python") or [""]
+    return Distribution(installed.version, floors[0], installed.requires or [])
 
 
 def check_python(version: str, requires: str) -> Check:

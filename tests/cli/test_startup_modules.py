@@ -22,7 +22,6 @@ HEAVY = {
     "pytest",
     "dotenv",
     "click",
-    "shellingham",
 }
 PROGRAM = """
 import sys
