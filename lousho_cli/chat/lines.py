@@ -61,6 +61,10 @@ class Lines(Protocol):
         """Make a pending read raise `Interrupted`; False when nothing is being read."""
         ...
 
+    def unsend(self) -> None:
+        """Turn what was typed ahead into a draft: it is offered for editing, not sent."""
+        ...
+
 
 class ScriptedLines:
     """Lines from an iterable: each one is a message, or the answer to the question that is open."""
@@ -93,6 +97,9 @@ class ScriptedLines:
     def interrupt(self) -> bool:
         """A script cannot be interrupted."""
         return False
+
+    def unsend(self) -> None:
+        """A script is what it is."""
 
 
 class PipedLines:
@@ -128,6 +135,9 @@ class PipedLines:
             return False
         self._waiting.set_exception(Interrupted())
         return True
+
+    def unsend(self) -> None:
+        """What a pipe sent stays as it is."""
 
     async def _line(self) -> str:
         searched = 0

@@ -71,12 +71,17 @@ class Renderer:
         self._last_text = ""
         self._reported_stop = False
         self._error: str | None = None
+        screen.before_print = self._release
 
     def show(self, event: AgentEvent) -> None:
         """Show one event. An event of an unknown type is passed by."""
-        if event.subagent is not None:
-            self._show_subagent(event)
-            return
+        with self._screen.lock:
+            if event.subagent is not None:
+                self._show_subagent(event)
+            else:
+                self._show(event)
+
+    def _show(self, event: AgentEvent) -> None:
         match event:
             case e.TextDeltaEvent():
                 self._release()
@@ -103,11 +108,13 @@ class Renderer:
 
     def close(self) -> None:
         """Show what is still held back; nothing more will come."""
-        self._release()
-        for call in self._calls.values():
-            self._reveal(call)
-        self._calls.clear()
-        self._screen.fresh_line()
+        with self._screen.lock:
+            self._screen.before_print = None
+            self._release()
+            for call in self._calls.values():
+                self._reveal(call)
+            self._calls.clear()
+            self._screen.fresh_line()
 
     def _show_tool(self, event: AgentEvent) -> bool:
         match event:
@@ -171,8 +178,9 @@ class Renderer:
         self._advance()
 
     def _unhold(self, call: _Call) -> None:
-        call.held = False
-        self._advance()
+        with self._screen.lock:
+            call.held = False
+            self._advance()
 
     def _release(self) -> None:
         for call in self._calls.values():

@@ -93,6 +93,7 @@ class ChatRepl:
             self._turn.cancel()
             return
         self.conversation.stop()
+        self.lines.unsend()
         asyncio.get_running_loop().call_later(SLOW_STOP_SECONDS, self._say_that_it_stops, self._turn)
 
     def terminate(self, code: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
@@ -36,7 +36,10 @@ class Screen:
         self._thoughts = Pieces()
         self._unfinished: list[TextIO] = []
         self._speaker: str | None = None
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        """Held while anything is written; whoever keeps text back for the screen takes it too."""
+        self.before_print: Callable[[], None] | None = None
+        """Called, with the lock held, before the agent's code prints: what led to it goes first."""
 
     @property
     def width(self) -> int:
@@ -47,48 +50,50 @@ class Screen:
 
     def words(self, piece: str) -> None:
         """Write a piece of the agent's text as it arrives."""
-        with self._lock:
+        with self.lock:
             self._speak("words")
             self._put(self.output, self._words.push(piece))
 
     def thought(self, piece: str) -> None:
         """Write a piece of the model's reasoning, dim."""
-        with self._lock:
+        with self.lock:
             self._speak("thoughts")
             self._put(self.talk, self._thoughts.push(piece), "dim")
 
     def line(self, text: str = "", *styles: Style) -> None:
         """Write one or more whole lines of talk."""
-        with self._lock:
+        with self.lock:
             self.fresh_line()
             self._put(self.talk, f"{text}\n", *styles)
 
     def data(self, text: str) -> None:
         """Write whole lines that a command was asked for, such as the transcript."""
-        with self._lock:
+        with self.lock:
             self.fresh_line()
             self._put(self.output, text if text.endswith("\n") else f"{text}\n")
 
     def question(self, text: str) -> None:
         """Write a question and leave the cursor behind it."""
-        with self._lock:
+        with self.lock:
             self.fresh_line()
             self._put(self.talk, text)
 
     def answered(self, text: str) -> None:
         """Write the answer behind its question, where no terminal echoed it."""
-        with self._lock:
+        with self.lock:
             self._put(self.talk, f"{text}\n")
 
     def printed(self, text: str) -> None:
         """Write what the agent's own code printed: it is talk, so that it never mixes with the agent's words."""
-        with self._lock:
+        with self.lock:
+            if self.before_print is not None:
+                self.before_print()
             self._speak("tool")
             self._put(self.talk, text, raw=True)
 
     def fresh_line(self) -> None:
         """Make the next character start a line, on both streams."""
-        with self._lock:
+        with self.lock:
             self._flush_pieces()
             self._speaker = None
             for stream in list(self._unfinished):

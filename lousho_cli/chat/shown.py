@@ -59,7 +59,7 @@ def outcome_lines(call: ShownCall) -> str:
     if text != whole:
         lines = whole.count("\n") + 1
         text += f"\n({size_text(len(whole))}, {lines:,} line{'' if lines == 1 else 's'}; /last shows all)"
-    if call.duration_ms >= SLOW_MS:
+    if call.duration_ms >= SLOW_MS and call.error is None:
         text += f" ({duration_text(call.duration_ms)})"
     return f"  -> {text}".replace("\n", f"\n{_INDENT}")
 
@@ -105,7 +105,9 @@ def failure_lines(error: BaseException) -> tuple[str, str | None]:
         text = str(error).strip()
         return (f"{type(error).__name__}: {text}" if text else type(error).__name__), None
     facts: list[str] = []
-    if isinstance(error, CompactedLLMProviderError):
+    if isinstance(error, CompactedLLMProviderError) and (
+        error.compacted.category != "unknown" or error.status_code is not None
+    ):
         facts.append(error.compacted.category)
     if isinstance(error, LLMProviderError) and error.status_code is not None:
         facts.append(f"HTTP {error.status_code}")

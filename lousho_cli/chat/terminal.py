@@ -36,6 +36,9 @@ from lousho_cli.chat.screen import Screen
 PROMPT = "> "
 PLACEHOLDER = "your message, or /help"
 
+_ENTER = (Keys.ControlM, Keys.ControlJ)
+_ESCAPE = KeyPress(Keys.Escape, "\x1b")
+
 
 class TerminalLines:
     """The keyboard of a terminal, for the time between `__enter__` and `__exit__`, inside a running event loop."""
@@ -105,6 +108,15 @@ class TerminalLines:
             return False
         self._current.app.exit(exception=Interrupted())
         return True
+
+    def unsend(self) -> None:
+        """Turn each Enter that was typed ahead into a new line: somebody who stops a turn wants to look first."""
+        self._keep_keys()
+        while self._kept and self._kept[-1].key in _ENTER:
+            self._kept.pop()
+        self._kept = [
+            key for pressed in self._kept for key in ((_ESCAPE, pressed) if pressed.key in _ENTER else (pressed,))
+        ]
 
     async def _prompt(self, session: PromptSession[str], message: str) -> str:
         self._current = session
