@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 from lousho.core.errors import LLMProviderError, never_wrap
@@ -13,6 +14,7 @@ from lousho.models.errors import compact_provider_error
 from lousho.models.provider import (
     Finish,
     FinishReason,
+    ModelChunk,
     ModelRequest,
     ModelResponse,
     ReasoningDelta,
@@ -109,6 +111,7 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
     chunks = deps.provider.stream(request)
     async for chunk in chunks:
         if turn.closed:
+            await _close(chunks)
             return
         if isinstance(chunk, TextDelta):
             if chunk.text:
@@ -134,6 +137,13 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
             "The model's stream ended before it was finished; nothing of it was acted on.",
             provider=deps.provider.name,
         )
+
+
+async def _close(chunks: AsyncIterator[ModelChunk]) -> None:
+    """Close an abandoned stream now rather than when it is collected."""
+    close = getattr(chunks, "aclose", None)
+    if close is not None:
+        await close()
 
 
 def _add_reasoning(turn: ModelTurn, text: str, emitter: Emitter) -> None:
