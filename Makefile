@@ -52,7 +52,8 @@ wheel-smoke: $(DEV)  ## build the wheel and use it outside the checkout
 	@$(PY) tools/wheel_smoke.py
 
 docs: $(DEV) $(DOCS)  ## build the documentation site into site/
-	@$(PY) -m zensical build --clean --config-file docs/zensical.toml
+	@$(VENV)/bin/zensical build --clean --strict
+	@$(PY) tools/check_site.py site
 
 bench: $(DEV)  ## measure speed against the usual alternatives
 	@$(PY) benchmarks/run.py $(ARGS)

@@ -73,7 +73,7 @@ def removed(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
     """The statement gone, or returning nothing."""
     if isinstance(statement, ast.Return) and statement.value is not None:
         if not (isinstance(statement.value, ast.Constant) and statement.value.value is None):
-            yield f"return None: {ast.unparse(statement)[:60]}", ast.Return(value=None)
+            yield f"return None: {ast.unparse(statement.value)[:60]}", ast.Return(value=None)
     elif isinstance(statement, ast.Expr | ast.Assign | ast.AugAssign | ast.Raise | ast.Continue | ast.Break):
         yield f"delete: {ast.unparse(statement)[:60]}", ast.Pass()
     elif isinstance(statement, ast.If) and not statement.orelse:
