@@ -25,7 +25,7 @@ class Examined(NamedTuple):
 def examine_agent(path: str, env: Mapping[str, str], from_file: Set[str], cwd: Path) -> Examined:
     """Load the agent at `path` and check it. A failure to load is a failed check, not an exception.
 
-    An agent that only lacks its key is loaded on the model that needs none, so that the rest of it is seen as well.
+    An agent that only lacks its model or key is loaded on the model that needs none, so that the rest of it is seen as well.
     """
     from lousho.loader.target import load_target
 
@@ -34,16 +34,20 @@ def examine_agent(path: str, env: Mapping[str, str], from_file: Set[str], cwd: P
     model: str | None = None
     try:
         try:
-            target = load_target(path, command="doctor", env=env, cwd=cwd)
+            target = load_target(path, command="doctor", cwd=cwd)
         except SDKError as error:
-            if error.code != "LOUSHO_PROVIDER_MISSING_API_KEY":
+            if error.code not in ("LOUSHO_PROVIDER_MISSING_API_KEY", "LOUSHO_CONFIG_MISSING_PROVIDER"):
                 raise
             checks.append(_missing_key(error))
-            target = load_target(path, command="doctor", model=DEMO_MODEL, env=env, cwd=cwd)
+            target = load_target(path, command="doctor", model=DEMO_MODEL, cwd=cwd)
         else:
             model = target.agent.options.model
     except SDKError as error:
         return Examined([*checks, Check("agent", name, "fail", error.detail, error.hint)], None)
+    except Exception as error:  # noqa: BLE001 - whatever an agent's own code does, the other checks are still wanted
+        found = f"unexpected {type(error).__name__}: {error}"
+        fix = f"See where it happened: run lousho chat {path} with LOUSHO_DEBUG=1"
+        return Examined([*checks, Check("agent", name, "fail", found, fix)], None)
     facts = _facts(path, target, model)
     checks.append(Check("agent", name, "ok", f"the {facts.kind} {facts.name!r} loads"))
     checks.extend(_model_check(model, env, from_file))
@@ -76,8 +80,10 @@ def _part_checks(facts: AgentFacts, target: Target) -> Iterator[Check]:
     yield Check("agent.tools", "Tools", "ok", tools)
     for skipped in target.manifest.skipped:
         yield Check("agent.skipped", f"Skipped {skipped.path}", "ok", skipped.reason)
+    skipped_notes = {str(skipped) for skipped in target.manifest.skipped}
     for note in facts.notes:
-        yield Check("agent.note", "Note", "ok", note)
+        if note not in skipped_notes:
+            yield Check("agent.note", "Note", "ok", note)
     yield from _idle_rules(target)
 
 

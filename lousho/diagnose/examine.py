@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import MutableMapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lousho.diagnose.keys import check_default_model, check_keys
 from lousho.diagnose.machine import (
@@ -17,6 +18,9 @@ from lousho.diagnose.machine import (
 )
 from lousho.diagnose.report import Check, Report
 
+if TYPE_CHECKING:
+    from lousho.loader.dotenv import DotenvFile
+
 
 def examine(
     agent: str | None, *, env: MutableMapping[str, str], cwd: Path, encoding: str | None, ping: bool = False
@@ -28,13 +32,16 @@ def examine(
     """
     import platform
 
-    from_file = _load_dotenv(env, cwd)
+    from lousho.loader.dotenv import load_dotenv_file
+
+    dotenv = load_dotenv_file(cwd, environ=env)
+    from_file = frozenset(dotenv.names)
     distribution = this_distribution()
     report = Report(distribution.version)
     report.add([check_python(platform.python_version(), distribution.requires_python)])
     report.add(check_dependencies(distribution.requirements, cwd))
     report.add(check_extras(distribution.requirements, cwd))
-    report.add(_dotenv_check(from_file, cwd))
+    report.add(_dotenv_checks(dotenv))
     report.add(check_keys(env, from_file))
     report.add([check_default_model(env, from_file)])
     if agent is not None:
@@ -51,17 +58,13 @@ def examine(
     return report
 
 
-def _load_dotenv(env: Mapping[str, str], cwd: Path) -> frozenset[str]:
-    """Load `./.env`; return the names of the variables that came from it."""
-    from lousho.loader.dotenv import load_dotenv_file
-
-    before = frozenset(env)
-    load_dotenv_file(cwd)
-    return frozenset(env) - before
-
-
-def _dotenv_check(from_file: frozenset[str], cwd: Path) -> list[Check]:
-    if not (cwd / ".env").is_file():
+def _dotenv_checks(dotenv: DotenvFile) -> list[Check]:
+    """Say what `.env` brought: names only."""
+    if dotenv.path is None:
         return []
-    names = ", ".join(sorted(from_file)) or "nothing new: what it sets is set in the environment already, or empty"
-    return [Check("dotenv", ".env", "ok", f"set {names}" if from_file else names)]
+    parts = [f"set {', '.join(dotenv.names)}"] if dotenv.names else []
+    if dotenv.shadowed:
+        parts.append(f"already set elsewhere, which wins: {', '.join(dotenv.shadowed)}")
+    checks = [Check("dotenv", ".env", "ok", "; ".join(parts) or "sets nothing")]
+    fix = "Write one NAME=value a line."
+    return [*checks, *(Check("dotenv.note", ".env", "warn", note, fix) for note in dotenv.notes)]

@@ -49,23 +49,40 @@ def source_of(name: str, from_file: Set[str]) -> str:
 
 
 def check_default_model(env: Mapping[str, str], from_file: Set[str]) -> Check:
-    """Show which model an agent gets that names none."""
-    from lousho.core.errors import SDKError
+    """Show which model an agent gets that names none, and whether it can be built."""
     from lousho.models.resolve import default_model_from_environment
 
     id_, name = "default-model", "Default model for create_agent()"
-    try:
-        model = default_model_from_environment(env)
-    except SDKError as error:
-        return Check(id_, name, "fail", error.detail, error.hint)
+    model = default_model_from_environment(env)
     if model is None:
         found = "none: create_agent() needs a model, a provider or a variable, and lousho chat uses mock/demo"
         fix = "Set LOUSHO_MODEL (e.g. openai/gpt-4.1-mini) or one of the key variables above."
         return Check(id_, name, "warn", found, fix)
+    problem = _problem_with(model, env)
+    if problem is not None:
+        return Check(id_, name, "fail", problem[0], problem[1])
     decided_by = ["LOUSHO_MODEL", *(provider.key_variable for provider in keyed_providers())]
     variable = next((variable for variable in decided_by if is_set(env, variable)), None)
     why = f" (by {variable} {source_of(variable, from_file)})" if variable is not None else ""
     return Check(id_, name, "ok", f"{model}{why}")
+
+
+def _problem_with(model: str, env: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return what is wrong with a model string here and its fix, without building the provider."""
+    from lousho.core.errors import SDKError
+    from lousho.models.registry import LLMProviderRegistry
+    from lousho.models.resolve import split_model, unknown_provider_error
+
+    try:
+        prefix, model_id = split_model(model)
+        if not LLMProviderRegistry.has(prefix):
+            raise unknown_provider_error(prefix, model_id)
+    except SDKError as error:
+        return error.detail, error.hint
+    needed = next((provider for provider in keyed_providers() if provider.name == prefix), None)
+    if needed is None or is_set(env, needed.key_variable):
+        return None
+    return f"{model} needs {needed.key_variable}, which is not set", key_fix(needed)
 
 
 def _check_key(provider: KeyedProvider, env: Mapping[str, str], from_file: Set[str]) -> Check:

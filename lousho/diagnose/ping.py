@@ -39,7 +39,7 @@ async def _ask(keyed: KeyedProvider, env: Mapping[str, str]) -> Check:
     try:
         await asyncio.wait_for(resolve_provider(f"{keyed.name}/ping").get_models(), PING_SECONDS)
     except CompactedLLMProviderError as error:
-        if error.status_code in (401, 403) and not base_url:
+        if error.status_code in (401, 403):
             fix = f"Check {keyed.key_variable}: the provider does not accept it."
             return Check(id_, name, "fail", f"the key was rejected (HTTP {error.status_code})", fix)
         if error.status_code is not None:

@@ -13,11 +13,7 @@ def version() -> None:
 
 
 def installed_version() -> str:
-    """Return the version of the installed distribution, or of the source tree when none is installed."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as version_of
+    """Return the version of the package that runs."""
+    from lousho import __version__
 
-    try:
-        return version_of("lousho")
-    except PackageNotFoundError:
-        return "0.0.0+source"
+    return __version__
