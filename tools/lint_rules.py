@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CHECKED = ("lousho", "lousho_cli", "tools", "benchmarks", "examples")
 PRODUCT = ("lousho", "lousho_cli")
 RUNNERS = {"run", "new_event_loop", "run_until_complete"}
-LOOPS_ALLOWED = ("lousho/runtime/blocking.py", "lousho_cli/")
+LOOPS_ALLOWED = ("lousho/runtime/blocking.py", "lousho/diagnose/", "lousho_cli/")
 RST = re.compile(r"``|:(?:param|type|returns?|raises|rtype|class|func|meth|mod)\b[^:\n]*:")
 
 
@@ -95,7 +95,7 @@ def text_without_encoding(path: str, tree: ast.Module) -> Iterator[tuple[int, st
 
 
 def event_loops(path: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Only the blocking twins and the command line start an event loop; a room that did would break inside one."""
+    """Only the blocking twins and commands start an event loop; a room that did would break inside one."""
     if path.startswith(LOOPS_ALLOWED):
         return
     for node in ast.walk(tree):
