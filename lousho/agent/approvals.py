@@ -176,6 +176,11 @@ class Approvals:
 
     async def _decide(self, run_id: str, approval_id: str, decision: Decision, channel: RunChannel) -> RunResult:
         step, approval = await self._find(approval_id)
+        if approval.get("kind") == "question" and decision.approved and not decision.note:
+            raise SDKError(
+                f"The approval {approval_id!r} is a question; answer it with answer(), or decline with approved=False.",
+                code="LOUSHO_APPROVAL_KIND_MISMATCH",
+            )
         state = state_from_json(step.state)
         check_tools_of(state, self._agent.options)
         approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}

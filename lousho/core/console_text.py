@@ -13,11 +13,12 @@ import re
 from collections.abc import Mapping
 from typing import cast
 
+# No body may hold the beginning of another sequence: that is what keeps the search linear.
 _SEQUENCE = re.compile(
     r"""
       (?: \x1b\[ | \x9b ) [0-?]* [ -/]* [@-~]                          # CSI: colours, cursor, modes
-    | (?: \x1b\] | \x9d ) [^\x07\x1b\x9c]* (?: \x07 | \x1b\\ | \x9c )  # OSC: titles, links, clipboard
-    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x9c]* (?: \x1b\\ | \x9c )  # DCS, SOS, PM, APC
+    | (?: \x1b\] | \x9d ) [^\x07\x1b\x80-\x9f]* (?: \x07 | \x1b\\ | \x9c )  # OSC: titles, links, clipboard
+    | (?: \x1b[PX^_] | [\x90\x98\x9e\x9f] ) [^\x1b\x80-\x9f]* (?: \x1b\\ | \x9c )  # DCS, SOS, PM, APC
     | \x1b [ -/]+ [0-~]                                                # character sets and the like
     | \x1b [0-Z\\^-~]                                                  # two-character commands
     """,
@@ -104,7 +105,7 @@ def _fallback(character: str, codec: str) -> str:
 
 def display_width(text: str) -> int:
     """Return how many terminal columns `text` takes; wide characters count two, combining ones none."""
-    if text.isascii():
+    if text.isascii() and text.isprintable():
         return len(text)
     import wcwidth
 
@@ -176,8 +177,10 @@ def _compact_json(value: object, enough: int) -> str:
             length += len(piece)
             if length > enough:
                 break
-    except (TypeError, ValueError, RecursionError):  # keys that are no names, or a value that holds itself
-        return "".join(pieces) or str(value)
+    except RecursionError:
+        return "".join(pieces)
+    except (TypeError, ValueError):  # keys that are no names, or a value that holds itself
+        return str(value)
     return "".join(pieces)
 
 

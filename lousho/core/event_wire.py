@@ -22,6 +22,7 @@ from lousho.core.events import (
 )
 from lousho.core.usage import ModelSpend, RunUsage, StepUsage
 
+_TYPING_UNION = typing.get_origin(Literal["a"] | None)
 _TOOL_TYPES = frozenset({"tool.start", "tool.resume", "tool.partial", "tool.done", "tool.error"})
 _TEXT_TYPES = frozenset({"text.delta", "text.done"})
 _STEP_TYPES = frozenset({"step.start", "step.done"})
@@ -38,10 +39,11 @@ class UnknownEvent(BaseEvent):
         return dict(self.data)
 
 
-def _type_of(value: object) -> object:
+def _type_of(value: object) -> str | None:
     if isinstance(value, BaseEvent):
         return value.type
-    return cast("Mapping[str, object]", value).get("type") if isinstance(value, Mapping) else None
+    name = cast("Mapping[str, object]", value).get("type") if isinstance(value, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def is_tool_event(value: object) -> TypeGuard[ToolEvent]:
@@ -101,7 +103,7 @@ def event_from_dict(data: Mapping[str, Any]) -> AgentEvent | UnknownEvent:
 
 
 def _revived(value: Any, hint: Any) -> Any:
-    options = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+    options = typing.get_args(hint) if _is_union(hint) else (hint,)
     if not isinstance(value, Mapping):
         return value
     record = cast("Mapping[str, Any]", value)
@@ -142,9 +144,10 @@ def _spend(record: Mapping[str, Any]) -> ModelSpend:
 
 
 def _problems(data: Mapping[str, Any]) -> list[str]:
-    cls = EVENT_CLASSES.get(data.get("type", ""))
+    name = data.get("type")
+    cls = EVENT_CLASSES.get(name) if isinstance(name, str) else None
     if cls is None:
-        return [f"unknown type {data.get('type')!r}"]
+        return [f"unknown type {name!r}"]
     problems = [
         f"'{wire}' must be {kind.__name__}"
         for wire, kind in (("runId", str), ("seq", int), ("timestamp", str), ("v", int))
@@ -168,11 +171,16 @@ def _hints(cls: type[BaseEvent]) -> dict[str, Any]:
     return {f.name: hints[f.name] for f in fields(cls) if f.default is not MISSING or f.name in hints}
 
 
+def _is_union(hint: Any) -> bool:
+    # `Literal["a"] | None` is a typing union, `str | None` a types one.
+    return isinstance(hint, types.UnionType) or typing.get_origin(hint) is _TYPING_UNION
+
+
 def _fits(value: Any, hint: Any) -> bool:
     origin = typing.get_origin(hint)
     if hint is Any:
         return True
-    if isinstance(hint, types.UnionType):
+    if _is_union(hint):
         return any(_fits(value, option) for option in typing.get_args(hint))
     if origin is Literal:
         return value in typing.get_args(hint)

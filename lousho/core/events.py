@@ -15,7 +15,7 @@ from lousho.core.usage import RunUsage, StepUsage, camel_case
 
 AGENT_EVENT_SCHEMA_VERSION: Final = 1
 
-JsonMap: TypeAlias = "dict[str, Any]"
+JsonMap: TypeAlias = dict[str, Any]
 _E = TypeVar("_E", bound="type[BaseEvent]")
 EVENT_CLASSES: dict[str, type[BaseEvent]] = {}
 """Every event type and its class."""
