@@ -8,6 +8,7 @@ a model or a tool says cannot steer the terminal, and a character that the strea
 from __future__ import annotations
 
 import io
+import os
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -44,9 +45,10 @@ class Screen:
     @property
     def width(self) -> int:
         """The columns of the terminal now, or 80."""
-        import shutil
-
-        return max(shutil.get_terminal_size((FALLBACK_WIDTH, 24)).columns, 10)
+        try:
+            return max(os.get_terminal_size(self.talk.fileno()).columns, 10)
+        except (OSError, ValueError):  # no terminal
+            return FALLBACK_WIDTH
 
     def words(self, piece: str) -> None:
         """Write a piece of the agent's text as it arrives."""

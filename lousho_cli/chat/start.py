@@ -6,8 +6,9 @@ import asyncio
 import os
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
+from lousho_cli.chat.face import CreateAgent
 from lousho_cli.chat.lines import Lines, PipedLines
 from lousho_cli.chat.repl import ChatRepl
 from lousho_cli.chat.screen import Screen
@@ -16,16 +17,18 @@ from lousho_cli.chat.slash import COMMANDS
 from lousho_cli.console import Console, is_terminal, paint
 from lousho_cli.errors import UsageError
 
+if TYPE_CHECKING:
+    from lousho.agent.agent import Agent
+
 
 def talk(path: str, *, model: str | None, session_id: str | None, console: Console) -> int:
     """Load the agent at `path`, talk to it, return the exit code.
 
     Raises `UsageError` for a session id that cannot be one, and what loading the agent raises.
     """
+    from lousho.core.errors import SDKError
     from lousho.loader.dotenv import load_dotenv_file
     from lousho.loader.target import load_target
-
-    from lousho.core.errors import SDKError
 
     if session_id is not None:
         from lousho.agent.session import check_session_id
@@ -34,18 +37,20 @@ def talk(path: str, *, model: str | None, session_id: str | None, console: Conso
             check_session_id(session_id)
         except SDKError as error:
             raise UsageError(error.detail, code=error.code) from error
-    load_dotenv_file(Path.cwd())
-    target: Any = load_target(path, command="chat", model=model)
-    for note in target.notes:
-        console.say(note)
+    dotenv = load_dotenv_file(Path.cwd())
+    target = load_target(path, command="chat", model=model)
+    for note in (*dotenv.notes, *target.notes):
+        console.say(paint(f"note: {note}", "dim"))
 
-    def create_agent(other_model: str | None) -> Any:
-        return target.agent if other_model is None else target.rebuild(model=other_model)
+    def create_agent(other_model: str | None) -> Agent:
+        if other_model is None:
+            return target.agent
+        return target.rebuild(model=other_model, store=target.agent.store)  # the conversation is in the store
 
     return asyncio.run(_talk(Path(path), create_agent, session_id, console))
 
 
-async def _talk(path: Path, create_agent: Any, session_id: str | None, console: Console) -> int:
+async def _talk(path: Path, create_agent: CreateAgent, session_id: str | None, console: Console) -> int:
     screen = Screen(*_streams(console))
     with ExitStack() as stack:
         lines = _lines(path, screen, console, stack)

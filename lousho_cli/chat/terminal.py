@@ -234,7 +234,9 @@ def quiet_terminal(stdin: TextIO) -> Generator[None]:
     except termios.error:
         yield
         return
-    quiet = [*before[:3], before[3] & ~(termios.ECHO | termios.ICANON), *before[4:6], list(before[6])]
+    # With NOFLSH, Ctrl-C does not throw away what was typed before it.
+    local = before[3] & ~(termios.ECHO | termios.ICANON) | termios.NOFLSH
+    quiet = [*before[:3], local, *before[4:6], list(before[6])]
     quiet[6][termios.VMIN], quiet[6][termios.VTIME] = 1, 0
 
     def apply(state: list[Any]) -> None:
