@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ SECRET = "sk-very-secret-1234567890"
 
 
 @contextmanager
-def server(status: int) -> Iterator[tuple[str, list[dict[str, str]]]]:
+def server(status: int) -> Generator[tuple[str, list[dict[str, str]]]]:
     """A provider that answers every GET with `status`; yields its address and the requests it got."""
     seen: list[dict[str, str]] = []
 
