@@ -11,6 +11,7 @@ import json
 import threading
 from collections.abc import AsyncIterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import CassetteMismatchError
@@ -41,6 +42,7 @@ class Replayer:
         self._used: set[int] = set()
         self._cassette: Cassette | None = None
         self._comparable: dict[int, dict[str, Any]] = {}
+        self._reading: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Future[Cassette]] = WeakKeyDictionary()
 
     def cassette(self) -> Cassette:
         """Return the recording, read on first use; blocking. Raises `LOUSHO_CASSETTE_INVALID`."""
@@ -85,6 +87,16 @@ class Replayer:
         if failure is not None:
             raise failure
 
+    async def _read(self) -> None:
+        """Read the file in a thread. Calls that wait for it go on in the order they came, so they match in that order."""
+        if self._cassette is not None:
+            return
+        loop = asyncio.get_running_loop()
+        reading = self._reading.get(loop)
+        if reading is None or reading.done():
+            reading = self._reading[loop] = loop.run_in_executor(None, self.cassette)
+        await asyncio.shield(reading)
+
     def _next_number(self) -> int:
         with self._lock:
             self._calls += 1
@@ -92,8 +104,7 @@ class Replayer:
 
     async def _answer(self, number: int, request: ModelRequest) -> Exchange:
         """Return the entry that answers the call, and use it up. Raises `LOUSHO_CASSETTE_INVALID`."""
-        if self._cassette is None:
-            await asyncio.to_thread(self.cassette)
+        await self._read()
         entries = self.cassette().entries
         recorded = recorded_request(request, request.model or self.default_model, self._options.redact)
         actual = self._compared(recorded, self.default_model)
