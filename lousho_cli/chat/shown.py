@@ -54,7 +54,7 @@ def call_line(call: ShownCall) -> str:
 
 def outcome_lines(call: ShownCall) -> str:
     """Return `  -> result` or `  -> error: ...`; a large result is cut to its first and last lines and says so."""
-    whole = call.outcome
+    whole = plain_text(call.outcome)
     text = shorten_block(whole, RESULT_LINES, RESULT_CHARS)
     if text != whole:
         lines = whole.count("\n") + 1
