@@ -59,6 +59,9 @@ NAMES = [
     "SLACK_BOT_TOKEN",
     "TELEGRAM_BOT_TOKEN",
     "UV_PYTHON",
+    "MAKEFLAGS",
+    "MAKELEVEL",
+    "MFLAGS",
 ]
 
 

@@ -6,6 +6,7 @@ module only reads files and judges; `spec.py` prints, `spec_bite.py` draws rows 
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Iterable
@@ -24,8 +25,6 @@ ROW = re.compile(r"^\|\s*([A-Z][A-Z0-9]*-\d+)\s*\|")
 CELL = re.compile(r"(?<!\\)\|")
 FEATURE = re.compile(r"^(?P<name>[^:]+): (?P<state>exists|missing) - (?P<sentence>\S.*)$")
 NEEDS = re.compile(r"^(?P<row>\S+) (?P<verb>needs|waits for): (?P<features>.+)$")
-MARK = re.compile(r"mark\.spec\(([^)]*)\)", re.DOTALL)
-QUOTED = re.compile(r"[\"']([A-Z][A-Z0-9]*-\d+)[\"']")
 
 State = Literal["proved", "open", "failing", "unproved"]
 
@@ -238,11 +237,16 @@ def marks_in_source(tests: Path) -> dict[str, list[str]]:
     """Where each row is named in the test files, as `path:line`, without running anything."""
     found: dict[str, list[str]] = {}
     for file in sorted(tests.rglob("test_*.py")):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        for mark in MARK.finditer(text):
-            place = f"{file.relative_to(tests.parent).as_posix()}:{text.count(chr(10), 0, mark.start()) + 1}"
-            for row in QUOTED.findall(mark.group(1)):
-                found.setdefault(row, []).append(place)
+        try:
+            tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
+        except SyntaxError:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("mark.spec"):
+                place = f"{file.relative_to(tests.parent).as_posix()}:{node.lineno}"
+                for row in node.args:
+                    if isinstance(row, ast.Constant):
+                        found.setdefault(str(row.value), []).append(place)
     return found
 
 

@@ -99,7 +99,13 @@ def test_a_newer_python_is_found_beside_an_old_one(project_root: Path, machine: 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_lists_every_target_with_a_sentence(project_root: Path):
     done = subprocess.run(
-        ["make"], cwd=project_root, capture_output=True, text=True, encoding="utf-8", timeout=30, check=True
+        ["make", "--no-print-directory"],
+        cwd=project_root,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=30,
+        check=True,
     )
     makefile = (project_root / "Makefile").read_text(encoding="utf-8")
     phony = re.search(r"^\.PHONY: (.+)$", makefile, re.MULTILINE)

@@ -114,7 +114,9 @@ def test_a_sound_state_passes_the_gate(project: Make):
         ),
         pytest.param({"tests": [*SOUND, ran("t", "TH-77")]}, "the marker names TH-77", id="a marker without a row"),
         pytest.param(
-            {"source": '@pytest.mark.spec("TH-78")\n'}, "the marker names TH-78", id="such a marker, never run"
+            {"source": '@pytest.mark.spec("TH-78")\ndef test_a(): ...\n'},
+            "the marker names TH-78",
+            id="such a marker, never run",
         ),
         pytest.param(
             {"tests": [ran("t", "TH-01", "TH-02", "TH-03", "TH-04")]}, "names 4 rows", id="four rows on a test"
