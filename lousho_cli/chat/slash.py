@@ -108,11 +108,20 @@ async def _help(chat: ChatRepl, argument: str) -> bool:
     if chat.lines.interactive:
         rows += KEYS
     column = max(len(left) for left, _ in rows) + 2
-    narrow = chat.screen.width < column + 30
-    chat.screen.data(
-        "\n".join(f"{left}\n    {right}" if narrow else f"{left:<{column}}{right}" for left, right in rows)
-    )
+    if chat.screen.width < column + 30:
+        chat.screen.data("\n".join(f"{left}\n{_wrapped(right, chat.screen.width, 4)}" for left, right in rows))
+    else:
+        chat.screen.data(
+            "\n".join(left.ljust(column) + _wrapped(right, chat.screen.width, column)[column:] for left, right in rows)
+        )
     return True
+
+
+def _wrapped(text: str, width: int, indent: int) -> str:
+    import textwrap
+
+    blank = " " * indent
+    return textwrap.fill(text, max(width - 1, indent + 20), initial_indent=blank, subsequent_indent=blank)
 
 
 async def _quit(chat: ChatRepl, argument: str) -> bool:

@@ -283,7 +283,9 @@ def test_the_help_page_names_the_flags(run_lousho: RunLousho) -> None:
 
 
 def test_no_home_directory_is_no_problem(run_lousho: RunLousho, project: Path) -> None:
-    nothing = dict.fromkeys(("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"))
+    nothing: dict[str, str | None] = dict.fromkeys(
+        ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    )
 
     done = run_lousho(["chat", "agent.py"], input="hello\n", cwd=project, env=nothing)
 

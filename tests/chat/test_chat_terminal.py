@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import stat
 import sys
@@ -161,11 +160,11 @@ def test_the_terminal_is_as_it_was_after_every_way_to_leave(terminal: OpenTermin
         screen.wait_for("press Ctrl-C again")
         screen.send(CTRL_C)
     elif how == "sigterm":
-        os.kill(screen.child.pid, signal.SIGTERM)
+        screen.signal(signal.SIGTERM)
     else:
         screen.send("forever\r")
         screen.wait_for(r"^\[forever\] ")
-        os.kill(screen.child.pid, signal.SIGTERM)
+        screen.signal(signal.SIGTERM)
     screen.wait_for(screen.modes_restored)
     code = screen.wait_for_exit()
 

@@ -62,6 +62,11 @@ class PtyScreen:
         """Press keys."""
         self.child.send(keys)
 
+    def signal(self, number: int) -> None:
+        """Send a signal to the command."""
+        assert self.child.pid is not None
+        os.kill(self.child.pid, number)
+
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the window."""
         self._screen.resize(rows, columns)
