@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from io import StringIO
 
 from lousho.core.errors import LLMProviderError, never_wrap
 from lousho.core.events import ReasoningDeltaEvent, ReasoningDoneEvent, ReasoningStartEvent, TextDeltaEvent
@@ -36,7 +37,8 @@ _BACKLOG = 256
 class ModelTurn:
     """What has arrived of a model turn. `closed` drops what an abandoned call still sends."""
 
-    text_parts: list[str] = field(default_factory=list)
+    text_buffer: StringIO = field(default_factory=StringIO)
+    """The text in one buffer: a long answer must not keep every piece it came in."""
     reasoning_parts: list[str] = field(default_factory=list)
     reasoning: list[ReasoningBlock] = field(default_factory=list)
     tool_calls: list[ToolCall] = field(default_factory=list)
@@ -49,7 +51,7 @@ class ModelTurn:
     @property
     def text(self) -> str:
         """The text so far."""
-        return "".join(self.text_parts)
+        return self.text_buffer.getvalue()
 
 
 def request_for(state: RunState, deps: RunDeps) -> ModelRequest:
@@ -97,7 +99,7 @@ async def _generate(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> No
         _add_reasoning(turn, block.text, deps.emitter)
         _end_reasoning(turn, block, deps.emitter)
     if response.text:
-        turn.text_parts.append(response.text)
+        turn.text_buffer.write(response.text)
         deps.emitter.emit(TextDeltaEvent(text=response.text))
     turn.tool_calls.extend(response.tool_calls)
     turn.finish_reason = finish_reason_of(response.finish_reason)
@@ -116,7 +118,7 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
         if isinstance(chunk, TextDelta):
             if chunk.text:
                 _close_reasoning(turn, emitter)
-                turn.text_parts.append(chunk.text)
+                turn.text_buffer.write(chunk.text)
                 emitter.emit(TextDeltaEvent(text=chunk.text))
                 if backlog is not None and backlog() > _BACKLOG:
                     await asyncio.sleep(0)  # let the reader catch up; never waits for it
