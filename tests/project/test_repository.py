@@ -61,3 +61,22 @@ def test_the_package_says_its_version(settings: dict[str, Any]):
     import lousho
 
     assert lousho.__version__ == settings["project"]["version"]
+
+
+def test_every_page_of_the_documentation_is_in_its_navigation(project_root: Path):
+    navigation = (project_root / "zensical.toml").read_text(encoding="utf-8")
+    pages = {page.relative_to(project_root / "docs").as_posix() for page in (project_root / "docs").rglob("*.md")}
+    assert {page for page in pages if f'"{page}"' not in navigation} == set(), "name the page in zensical.toml"
+    assert set(re.findall(r'"([\w/-]+\.md)"', navigation)) - pages == set(), (
+        "zensical.toml names a page that is not there"
+    )
+
+
+def test_a_link_between_pages_leads_somewhere(project_root: Path):
+    dead: list[str] = []
+    for page in [*(project_root / "docs").rglob("*.md"), *project_root.glob("*.md")]:
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", text):
+            if "://" not in target and not target.startswith("mailto:") and not (page.parent / target).exists():
+                dead.append(f"{page.relative_to(project_root)}: {target}")
+    assert dead == []

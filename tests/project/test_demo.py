@@ -1,0 +1,71 @@
+"""`make demo`, as it runs for a newcomer: in a pipe, on a terminal, and without anything left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+
+def demo(project_root: Path, folder: Path, sent: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(project_root / "tools/demo.py")],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder)},
+        input=sent,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=55,
+        check=False,
+    )
+
+
+def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_on_stdin(
+    project_root: Path, tmp_path: Path
+):
+    done = demo(project_root, tmp_path, "List my notes\n")
+    assert done.returncode == 0, done.stdout + done.stderr
+    scaffold, question, chat = done.stdout.split("\n$ ")[1:]
+    assert scaffold.startswith("lousho init notes-agent --template tools")
+    assert "[add_note] " in question
+    assert "water the plants on Friday" in question
+    assert "  -> " in question
+    assert "[list_notes] " in chat
+    assert "water the plants on Friday" in chat
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: Path):
+    done = demo(project_root, tmp_path, "")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is needed")
+def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit(project_root: Path, tmp_path: Path):
+    import pexpect
+
+    child = pexpect.spawn(
+        sys.executable,
+        [str(project_root / "tools/demo.py")],
+        cwd=str(tmp_path),
+        env={**os.environ, "TMPDIR": tempfile.mkdtemp(dir=tmp_path), "PROMPT_TOOLKIT_NO_CPR": "1"},
+        encoding="utf-8",
+        timeout=40,
+        dimensions=(40, 120),
+    )
+    try:
+        child.expect("Now you:")
+        child.expect("lousho chat notes-agent")
+        child.sendline("List my notes")
+        child.expect("list_notes")
+        child.sendline("/quit")
+        child.expect(pexpect.EOF)
+    finally:
+        child.close()
+    assert child.exitstatus == 0
