@@ -102,8 +102,8 @@ class _Canonical:
             return self._reference(node, depth)
         if node.get("nullable") is True:
             return self._nullable({key: value for key, value in node.items() if key != "nullable"}, depth)
-        types = as_list(node.get("type"))
-        if types is not None and "anyOf" not in node and "oneOf" not in node:
+        types = as_list(node.get("type")) or _types_of_enum(node)
+        if types and "anyOf" not in node and "oneOf" not in node:
             return self._node(_split_types(node, types), depth)
         return _ordered(self._keywords(node, depth))
 
@@ -189,6 +189,17 @@ def _split_types(node: Node, types: list[object]) -> Node:
     return {**outer, "anyOf": branches}
 
 
+def _types_of_enum(node: Node) -> list[object]:
+    """Return the types among the values of an `enum` that has no `type`, if there are several."""
+    values = as_list(node.get("enum")) if "type" not in node else None
+    kinds: dict[object, None] = {}
+    for value in values or ():
+        kinds["integer" if isinstance(value, int) and not isinstance(value, bool) else json_type_name(value)] = None
+    if "number" in kinds:
+        kinds.pop("integer", None)
+    return list(kinds) if len(kinds) > 1 else []
+
+
 def _has_type(value: object, name: object) -> bool:
     kind = json_type_name(value)
     if name == "integer":
@@ -207,6 +218,8 @@ def _settle_type(out: JsonObject) -> None:
             kinds = {"integer"}
         if len(kinds) == 1:
             out["type"] = cast("str", kinds.pop())
+        if out.get("type") == "null":
+            del out["enum"]
     elif not out.keys() & {"anyOf", "oneOf", "allOf", "$ref", "not"}:
         if "properties" in out:
             out["type"] = "object"

@@ -60,7 +60,7 @@ def _written_problems(schema: object, path: tuple[object, ...], depth: int) -> I
 
 
 def _looks_like_a_field(value: object) -> bool:
-    return as_node(value) is not None or isinstance(value, type) or value in TYPE_NAMES
+    return as_node(value) is not None or isinstance(value, type) or (isinstance(value, str) and value in TYPE_NAMES)
 
 
 def _shown(value: object) -> str:

@@ -146,7 +146,8 @@ def _resolved(parameter: inspect.Parameter, names: dict[str, Any], is_context: I
     try:
         hints: dict[str, object] = typing.get_type_hints(_Holder(hint), names, names, include_extras=True)
     except Exception as error:
-        written = getattr(hint, "__forward_arg__", hint)
+        written: object = getattr(hint, "__forward_arg__", hint)
+        written = written.strip("'\"") if isinstance(written, str) else written
         if isinstance(written, str) and is_context(written):
             return written
         _refuse_kind(parameter, where)
@@ -186,6 +187,8 @@ def _field(parameter: inspect.Parameter, hint: object, described: str | None) ->
     extra: list[object] = []
     if isinstance(default, FieldInfo):
         extra.append(default)
+    elif default is Ellipsis:  # as a plain default it would mean "required"
+        extra.append(_field_info(default_factory=lambda: Ellipsis))
     elif default is not inspect.Parameter.empty:
         extra.append(_field_info(default=default))
         hint = typing.cast("Any", hint) | None if default is None and not _takes_none(hint) else hint

@@ -34,7 +34,7 @@ def is_typed_dict(source: object) -> bool:
 
 def type_name(hint: object) -> str:
     """Return a hint the way a person writes it."""
-    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "").replace("collections.abc.", "")
 
 
 def portable_hint(hint: object) -> Any:

@@ -57,6 +57,8 @@ class _Reader:
         for key, part in source.items():
             self._keyword(out, key, part, depth, open_refs)
         _settle_bounds(out, source)
+        if "patternProperties" in source:  # names are not checked by pattern, so which are extra cannot be told
+            out.pop("additionalProperties", None)
         properties = out.get("properties")
         required = as_list(source.get("required")) or []
         given = cast("Readable", properties) if isinstance(properties, dict) else {}
@@ -66,7 +68,7 @@ class _Reader:
         if source.get("nullable") is True:
             inner = {key: part for key, part in out.items() if key != "default"}
             default: Readable = {"default": out["default"]} if "default" in out else {}
-            return {**default, "anyOf": [inner, {"type": "null"}]}
+            return {**default, "anyOf": [inner, {"type": ["null"]}]}
         return out
 
     def _keyword(self, out: Readable, key: str, part: object, depth: int, open_refs: frozenset[str]) -> None:
@@ -89,9 +91,6 @@ class _Reader:
             out[key] = to_json_value(part)
         elif usable := _usable_keyword(key, part):
             out[key] = to_json_value(usable[0])
-        # With patterns for names that are not checked, whether a name is an extra one cannot be told either.
-        if key == "patternProperties":
-            out["additionalProperties"] = {}
 
 
 def _usable_keyword(key: str, value: object) -> tuple[object] | None:

@@ -95,23 +95,23 @@ class TypeSchema(Schema):
             raise SchemaMismatch(_issues(errors, value), cause=error) from None
 
 
-def refuse_type(source: object, error: Exception, path: str = "") -> ConfigurationError:
+def refuse_type(source: object, error: Exception) -> ConfigurationError:
     """Return the error that names the field of `source` no JSON value can satisfy, and how to fix it."""
     import pydantic
 
-    place, hint = _offending_field(source, path)
+    old_typed_dict = isinstance(error, pydantic.errors.PydanticUserError) and error.code == "typed-dict-version"
+    place, hint = _offending_field(source, (lambda part: portable_hint(part) is part) if old_typed_dict else _usable)
     subject = f"field '{place}'" if place else "the schema"
-    name = type_name(hint)
-    if isinstance(error, pydantic.errors.PydanticUserError) and error.code == "typed-dict-version":
+    if old_typed_dict:
         reason = f"{subject} uses typing.TypedDict; on this Python import TypedDict from typing_extensions instead"
     elif isinstance(error, (pydantic.errors.PydanticUndefinedAnnotation, NameError)):
         reason = f"{subject} has a type hint that cannot be resolved ({_first_line(error)}); define or import that name"
     elif isinstance(
         error, (pydantic.errors.PydanticSchemaGenerationError, pydantic.errors.PydanticInvalidForJsonSchema)
     ):
-        reason = f"{subject} has the type {name}, which no JSON value can satisfy; {JSON_TYPES_ADVICE}"
+        reason = f"{subject} has the type {type_name(hint)}, which no JSON value can satisfy; {JSON_TYPES_ADVICE}"
     else:
-        reason = f"{subject} has the type {name}, which is not usable: {_first_line(error)}"
+        reason = f"{subject} has the type {type_name(hint)}, which is not usable: {_first_line(error)}"
     return ConfigurationError(f"{reason[0].upper()}{reason[1:]}", field=place or None, cause=error)
 
 
@@ -149,16 +149,18 @@ def _generator() -> type[pydantic.json_schema.GenerateJsonSchema]:
     return Generator
 
 
-def _offending_field(source: object, path: str = "", depth: int = 0) -> tuple[str, object]:
+def _offending_field(
+    source: object, usable: Callable[[object], bool], path: str = "", depth: int = 0
+) -> tuple[str, object]:
     """Return the dotted path and type of the first field that makes `source` unusable."""
     if depth > 8:
         return path, source
     for name, hint in fields_of(source).items():
-        if not _usable(hint):
-            return _offending_field(hint, f"{path}.{name}" if path else name, depth + 1)
+        if not usable(hint):
+            return _offending_field(hint, usable, f"{path}.{name}" if path else name, depth + 1)
     for part in typing.get_args(source):
-        if (isinstance(part, type) or typing.get_origin(part) is not None) and not _usable(part):
-            return _offending_field(part, path, depth + 1)
+        if (isinstance(part, type) or typing.get_origin(part) is not None) and not usable(part):
+            return _offending_field(part, usable, path, depth + 1)
     return path, source
 
 
