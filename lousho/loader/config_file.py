@@ -53,8 +53,10 @@ class ConfigFile:
 
     def mapping(self, path: Path_, value: Any) -> Mapping[str, Any]:
         """Return a value that must be a mapping with text keys."""
-        if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in cast("Mapping[Any, Any]", value)):
-            self.fail(path, f"must be a mapping, not {kind_of(cast('object', value))}")
+        if not isinstance(value, Mapping):
+            self.fail(path, f"must be a mapping, not {kind_of(value)}")
+        if not all(isinstance(key, str) for key in cast("Mapping[Any, Any]", value)):
+            self.fail(path, "must be a mapping whose keys are texts")
         return cast("Mapping[str, Any]", value)
 
     def whole_number(self, path: Path_, value: Any) -> int:

@@ -77,7 +77,9 @@ def read_config(load: CodeLoad, file: Path) -> ConfigFile:
     """Return the options of a config file, whatever its kind, not yet checked. Raises `LOUSHO_AGENT_DIR_INVALID`."""
     shown = shown_path(file)
     if file.suffix == ".py":
-        return ConfigFile(_code_options(run_file(load, file), file, shown), shown, CODE)
+        found = ConfigFile(_code_options(run_file(load, file), file, shown), shown, CODE)
+        found.mapping((), found.values)
+        return found
     document = read_document(file, shown, CODE)
     if document.value is None:
         refuse(f"'{shown}' is empty; write the agent's options in it or remove it")

@@ -34,6 +34,8 @@ class Document:
 
     def mark(self, path: Path_) -> Mark | None:
         """Return the place of the value at `path`, or of the nearest value around it that was written down."""
+        if not path:
+            return self.marks.get(())
         for end in range(len(path), 0, -1):
             found = self.marks.get(path[:end])
             if found is not None:

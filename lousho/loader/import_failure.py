@@ -89,6 +89,8 @@ def _text(error: BaseException, load: CodeLoad) -> str:
         return f"the file calls sys.exit({'' if error.code is None else repr(error.code)}) while it is loaded"
     if isinstance(error, SDKError):
         return error.detail
+    if isinstance(error, ImportError) and "beyond top-level package" in str(error):
+        return f"a relative import reaches outside {shown_path(load.folder)}"
     text = str(error).replace(f"{load.package}.", "")
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.strerror}: {error.filename}" if error.filename is not None else error.strerror
