@@ -6,7 +6,6 @@ It is a module of its own so that the error families (`tool_errors`, `provider_e
 
 from __future__ import annotations
 
-import pickle
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from lousho.core.error_codes import docs_url, hint_for
@@ -103,6 +102,8 @@ def _portable(cause: BaseException | None) -> BaseException | None:
     """
     if cause is None:
         return None
+    import pickle
+
     try:
         pickle.loads(pickle.dumps(cause))  # noqa: S301 - made by this very call, no outside data
     except Exception:  # noqa: BLE001 - whatever a foreign __reduce__ raises means the same here
