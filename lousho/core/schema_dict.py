@@ -139,6 +139,11 @@ def _message(keyword: str, wanted: Any, value: Any) -> str | None:
             return f"Input should be {'greater' if keyword == 'minimum' else 'less'} than or equal to {wanted}"
         case "exclusiveMinimum" | "exclusiveMaximum":
             return f"Input should be {'greater' if keyword == 'exclusiveMinimum' else 'less'} than {wanted}"
+        case "minProperties" | "maxProperties":
+            few = "least" if keyword == "minProperties" else "most"
+            return f"Object should have at {few} {wanted} field{'' if wanted == 1 else 's'}, not {len(value)}"
+        case "uniqueItems":
+            return "Items should all be different"
         case "multipleOf":
             return f"Input should be a multiple of {wanted}"
         case _:

@@ -173,6 +173,8 @@ def test_whole_numbers_arrive_as_integers():
         ),
         ({"minLength": 2}, "a", [Issue("(root)", "String should have at least 2 characters")]),
         ({"maxItems": 1}, [1, 2], [Issue("(root)", "List should have at most 1 item, not 2")]),
+        ({"uniqueItems": True}, [1, 1], [Issue("(root)", "Items should all be different")]),
+        ({"minProperties": 1}, {}, [Issue("(root)", "Object should have at least 1 field, not 0")]),
         ({"exclusiveMaximum": 3}, 3, [Issue("(root)", "Input should be less than 3")]),
         ({"multipleOf": 2}, 3, [Issue("(root)", "Input should be a multiple of 2")]),
         ({"pattern": "^a"}, "b", [Issue("(root)", "String should match pattern '^a'")]),
