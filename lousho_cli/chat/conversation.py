@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
@@ -21,6 +22,7 @@ from lousho_cli.chat.lines import EndOfInput, Interrupted, Lines
 from lousho_cli.chat.renderer import KEPT_CALLS, Outcome, Renderer
 from lousho_cli.chat.screen import Screen
 from lousho_cli.chat.shown import ShownCall, failure_lines
+from lousho_cli.errors import debugging
 
 STOPPED = "The user stopped the turn."
 
@@ -66,6 +68,8 @@ class Conversation:
         self._screen.line(f"error: {message}", "red")
         if fix is not None:
             self._screen.line(fix)
+        if debugging():
+            self._screen.line("".join(traceback.format_exception(error)).rstrip(), "dim")
 
     async def _follow(self, run: ChatRun, decided: int = 0) -> Outcome:
         """Show the events of a run until it ends or pauses."""

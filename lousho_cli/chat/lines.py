@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
+import sys
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from contextlib import suppress
 from typing import Protocol, TextIO, runtime_checkable
 
 from lousho.core.errors import ValidationError
@@ -116,7 +118,8 @@ class PipedLines:
         self._text = ""
         self._ended = stdin is None
         self._announced = interactive
-        self._waiting: asyncio.Future[bytes] | None = None
+        self._chunk: asyncio.Future[bytes] | None = None
+        self._interrupted: asyncio.Future[None] | None = None
 
     async def message(self) -> str:
         """Return the next line; a person sees a prompt first."""
@@ -125,15 +128,19 @@ class PipedLines:
         return await self._line()
 
     async def answer(self, question: str) -> str:
-        """Write the question, return the next line."""
+        """Write the question, return the next line; at a terminal, the next one typed after the question."""
+        before = self._typed_before() if self.interactive else ""
         self._screen.question(question)
-        return await self._line()
+        try:
+            return await self._line()
+        finally:
+            self._text = before + self._text
 
     def interrupt(self) -> bool:
-        """Stop waiting for the line."""
-        if self._waiting is None or self._waiting.done():
+        """Stop waiting for the line; what is read later belongs to the next one."""
+        if self._interrupted is None or self._interrupted.done():
             return False
-        self._waiting.set_exception(Interrupted())
+        self._interrupted.set_exception(Interrupted())
         return True
 
     def unsend(self) -> None:
@@ -157,21 +164,40 @@ class PipedLines:
         return checked(line.removesuffix("\r"), overlong=overlong)
 
     async def _read(self) -> None:
+        """Take in one more chunk, from the read that is under way if an interrupted one is."""
         assert self._descriptor is not None
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[bytes] = loop.create_future()
-        self._waiting = waiting
-        threading.Thread(target=_read_chunk, args=(self._descriptor, loop, waiting), daemon=True).start()
+        if self._chunk is None:
+            self._chunk = loop.create_future()
+            threading.Thread(target=_read_chunk, args=(self._descriptor, loop, self._chunk), daemon=True).start()
+        self._interrupted = loop.create_future()
         timer = None if self._announced else loop.call_later(QUIET_SECONDS, self._announce)
         try:
-            data = await waiting
+            await asyncio.wait([self._chunk, self._interrupted], return_when=asyncio.FIRST_COMPLETED)
+            if self._interrupted.done():
+                self._interrupted.result()
         finally:
-            self._waiting = None
+            self._interrupted = None
             if timer is not None:
                 timer.cancel()
+        data, self._chunk = self._chunk.result(), None
         self._announced = True
         self._ended = not data
         self._text += self._decoder.decode(data, final=not data)
+
+    def _typed_before(self) -> str:
+        """Take away what was typed by now, so that it does not answer a question nobody has read."""
+        if sys.platform == "win32" or self._descriptor is None:
+            return ""
+        import select
+        import termios
+
+        while select.select([self._descriptor], [], [], 0)[0] and (data := os.read(self._descriptor, _CHUNK)):
+            self._text += self._decoder.decode(data)
+        with suppress(termios.error):
+            termios.tcflush(self._descriptor, termios.TCIFLUSH)
+        before, self._text = self._text, ""
+        return before
 
     def _announce(self) -> None:
         self._announced = True

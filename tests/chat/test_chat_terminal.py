@@ -5,17 +5,13 @@ from __future__ import annotations
 import signal
 import stat
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
+from pty_screen import PtyScreen, lousho
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from pty_screen import PtyScreen
-
-    OpenTerminal = Callable[..., PtyScreen]
+OpenTerminal = Callable[..., PtyScreen]
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 
@@ -312,16 +308,47 @@ def test_forty_columns_are_enough(terminal: OpenTerminal) -> None:
     screen.wait_for(r"^//word\n    send /word to the agent\n>$")
 
 
-def test_a_terminal_that_can_do_nothing_still_talks(project: Path) -> None:
-    from pty_screen import PtyScreen, lousho
+def test_a_terminal_that_can_do_nothing_still_talks(plain_terminal: PtyScreen) -> None:
+    screen = plain_terminal
+    screen.send("hello\r")
+    screen.wait_for(r"You said hello\.\n.*\n>$")
+    screen.send(CTRL_C)
+    screen.wait_for(r"press Ctrl-C again or Ctrl-D to leave\n>$")
+    screen.send("again\r")
+    screen.wait_for(r"You said again\.\n.*\n>$")
+    screen.send(CTRL_D)
 
+    assert screen.wait_for_exit() == 0
+    assert "\x1b" not in screen.raw
+
+
+def test_there_too_a_line_typed_early_is_no_answer_to_an_approval(plain_terminal: PtyScreen) -> None:
+    screen = plain_terminal
+    screen.send("email-later\r")
+    screen.wait_for(lambda: screen.cursor == (1, 0))
+    screen.send("y\r")
+    screen.wait_for(r"\[y/N\]$")
+    screen.send("n\r")
+    screen.wait_for(r"You said y\.")
+
+    assert "  -> sent" not in screen.text
+    assert "  -> error: " in screen.text
+
+
+@pytest.fixture
+def plain_terminal(project: Path) -> Iterator[PtyScreen]:
+    """The chat on a terminal without any abilities, at its first prompt."""
     screen = PtyScreen(lousho("chat", "agent.py"), project, env={"TERM": "dumb"})
-    try:
-        screen.wait_for(r"^>$")
-        screen.send("hello\r")
-        screen.wait_for(r"You said hello\.")
-        screen.send(CTRL_D)
-        assert screen.wait_for_exit() == 0
-        assert "\x1b" not in screen.raw
-    finally:
-        screen.close()
+    screen.wait_for(r"^>$")
+    yield screen
+    screen.close()
+
+
+@pytest.mark.parametrize("when", ["at the prompt", "in a turn"])
+def test_the_chat_ends_when_its_terminal_is_closed(terminal: OpenTerminal, when: str) -> None:
+    screen = terminal()
+    if when == "in a turn":
+        screen.send("forever\r")
+        screen.wait_for(r"^\[forever\] ")
+
+    assert screen.hang_up() != 0

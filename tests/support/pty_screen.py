@@ -38,6 +38,7 @@ class PtyScreen:
             command[0], list(command[1:]), cwd=str(cwd), env=merged, dimensions=(rows, columns), encoding="utf-8"
         )
         self.child.delaybeforesend = None
+        self._gone = False
         self._modes = termios.tcgetattr(self.child.child_fd)
 
     @property
@@ -105,13 +106,32 @@ class PtyScreen:
         self.child.close()
         return self.child.exitstatus if self.child.exitstatus is not None else -(self.child.signalstatus or 0)
 
+    def hang_up(self) -> int:
+        """Close the terminal under the command; return its exit code, or minus the signal it died of."""
+        pid = self.child.pid
+        assert pid is not None
+        spare = os.open(os.devnull, os.O_RDWR)
+        os.dup2(spare, self.child.child_fd)
+        os.close(spare)
+        self._gone = True
+        started = time.monotonic()
+        while True:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            assert time.monotonic() - started < PATIENCE, "the command does not end"
+            os.sched_yield()
+
     def modes_restored(self) -> bool:
         """Whether the terminal echoes and buffers lines as it did at the start."""
         return termios.tcgetattr(self.child.child_fd)[:4] == self._modes[:4]
 
     def close(self) -> None:
         """End the command."""
-        self.child.close(force=True)
+        if self._gone:
+            os.close(self.child.child_fd)
+        else:
+            self.child.close(force=True)
 
     def _met(self, what: str | Callable[[], bool]) -> bool:
         return what() if callable(what) else re.search(what, self.text, re.MULTILINE) is not None
