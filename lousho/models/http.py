@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import weakref
 from collections import deque
 from collections.abc import AsyncGenerator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lousho.core.cancel import CancelSignal
@@ -40,6 +41,7 @@ NO_TIMEOUT = None
 """The library's own timeouts are off: they would cut a long generation short behind the provider's back."""
 
 _CERTIFICATES: dict[tuple[str | None, str | None], ssl.SSLContext] = {}
+_CLOSING: set[asyncio.Future[None]] = set()
 _LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
@@ -63,6 +65,9 @@ class VendorHttp:
         self.timeout_ms = _checked_timeout(timeout_ms)
         self._transport = transport
         self._clients: dict[asyncio.AbstractEventLoop, _Kept] = {}
+        # A provider that is thrown away gives its connections back in the loops they belong to. The finalizer also keeps
+        # the clients out of the garbage that a provider may be part of, where they could not be closed any more.
+        weakref.finalize(self, _close_all, self._clients).atexit = False
 
     @asynccontextmanager
     async def send(
@@ -116,14 +121,16 @@ class VendorHttp:
         except (httpx.HTTPError, httpx.StreamError, OSError, EOFError) as error:
             if signal is not None and error is signal.reason:
                 raise
-            failure = network_failure_of(error, shown_url(url))
-            if failure is None:
-                raise provider_failure(
-                    self.provider,
-                    f"the answer of {shown_url(url)} could not be read ({type(error).__name__})",
-                    status=502,
-                ) from None
-            raise network_error(self.provider, failure, self.secrets) from failure.cause
+            failed = self._failed(error, url)
+        # Raised here so that the library's error, which holds the request with its key, is not its context.
+        raise failed
+
+    def _failed(self, error: BaseException, url: str) -> CompactedLLMProviderError:
+        failure = network_failure_of(error, shown_url(url))
+        if failure is None:
+            message = f"the answer of {shown_url(url)} could not be read ({type(error).__name__})"
+            return provider_failure(self.provider, message, status=502)
+        return network_error(self.provider, failure, self.secrets)
 
     def _timed_out(self, url: str) -> CompactedLLMProviderError:
         timeout_ms = self.timeout_ms or 0
@@ -317,6 +324,20 @@ async def _close_with_the_loop(
         if (kept := clients.get(loop)) is not None and kept.client is client:
             del clients[loop]
         await client.aclose()
+
+
+def _close_all(clients: dict[asyncio.AbstractEventLoop, _Kept]) -> None:
+    """Close the clients of a provider that is gone, each in its own loop. May run in any thread."""
+    for loop, kept in list(clients.items()):
+        if not loop.is_closed():
+            with suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(_close_soon, kept)
+
+
+def _close_soon(kept: _Kept) -> None:
+    task = asyncio.ensure_future(kept.keeper.aclose())
+    _CLOSING.add(task)
+    task.add_done_callback(_CLOSING.discard)
 
 
 def certificates() -> ssl.SSLContext:

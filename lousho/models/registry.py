@@ -37,10 +37,10 @@ def _anthropic(**options: Any) -> LLMProvider:
 
 
 def _mock(*, default_model: str = "mock", **options: Any) -> LLMProvider:
-    if default_model == "demo":
+    if default_model == "demo" and not options:
         from lousho.models.demo import DemoProvider
 
-        return DemoProvider(**options)
+        return DemoProvider()
     from lousho.models.canned import MockLLMProvider
 
     return MockLLMProvider(default_model=default_model, **options)

@@ -44,6 +44,7 @@ class FakeVendor:
     received: list[Received] = field(default_factory=list)
     connections: int = 0
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once a client has closed a connection."""
 
     def answers(self, *replies: Reply | Callable[[Received], Reply]) -> None:
         self.replies = list(replies)
@@ -53,9 +54,10 @@ class FakeVendor:
         try:
             while await self._one(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
+            self.hung_up.set()
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -77,7 +79,6 @@ class FakeVendor:
             await asyncio.sleep(0)
         if reply.then == "wait":
             await reader.read(1)
-            self.hung_up.set()
         elif reply.then == "reset":
             writer.transport.abort()
         return reply.then == "keep"
