@@ -65,3 +65,8 @@ def test_the_original_is_whole_again_after_the_mutants_were_made():
     mutants = [mutant.source for mutant in mutants_of(SOURCE, {10})]
     assert "count == 2" in mutants[0]
     assert "count > LIMIT and name" in mutants[0]
+
+
+def test_the_type_of_a_cast_is_left_alone():
+    source = "def f(x):\n    return cast('list[int]', x)\n"
+    assert [mutant.what for mutant in mutants_of(source, {2})] == ["return None: cast('list[int]', x)"]
