@@ -93,7 +93,7 @@ def _kind(file: Path, command: str) -> TargetKind:
     """Return what a path is. Raises for a path that is nothing a command can load."""
     shown = shown_path(file)
     try:
-        exists, is_directory = file.exists(), file.is_dir()
+        exists, is_directory, is_file = file.exists(), file.is_dir(), file.is_file()
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"lousho {command}: '{shown}' cannot be read: {error}", cause=error) from error
     suffix = file.suffix.lower()
@@ -101,13 +101,14 @@ def _kind(file: Path, command: str) -> TargetKind:
         return "directory"
     if suffix in DATA_SUFFIXES:
         return "spec"
-    if suffix == ".py" and exists:
+    if suffix == ".py" and is_file:
         return "module"
     if suffix not in ("", ".py"):
         _refuse_format(shown, suffix, command, exists=exists)
-    if not exists:
+    if not exists or suffix == ".py":
+        what = "is not a regular file" if exists else "does not exist"
         raise ConfigurationError(
-            f"lousho {command}: there is no file or directory '{shown}'. Give a spec file (.yaml, .yml, .json), an agent"
+            f"lousho {command}: '{shown}' {what}. Give a spec file (.yaml, .yml, .json), an agent"
             " directory or a Python module (.py)."
         )
     return _refuse_format(shown, suffix, command, exists=True)

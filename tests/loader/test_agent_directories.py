@@ -258,7 +258,10 @@ async def test_settings_reach_the_agent_as_they_are(agent_folder: AgentFolder, n
         ('{"model": 4}', "'model': must be a text, not a number; put it in quotes"),
         ('{"name": ""}', "'name': must not be empty"),
         ('{"modelSettings": []}', "'modelSettings': must be a mapping, not a list"),
-        ('{"modelSettings": {"temperature": 3}}', "agent.json:1:20: 'modelSettings.temperature': temperature must be a"),
+        (
+            '{"modelSettings": {"temperature": 3}}',
+            "agent.json:1:20: 'modelSettings.temperature': temperature must be a",
+        ),
         ('{"modelSettings": {"maxOutputTokens": 3}}', "did you mean 'max_tokens'"),
         ('{"modelSettings": {"max_tokens": 3}}', "files write camelCase (did you mean 'maxTokens'?)"),
         ('{"approvalTtlMs": 0}', "'approvalTtlMs': must be a number of milliseconds above 0, not 0"),
@@ -415,7 +418,8 @@ async def test_resolving_gives_the_options_and_a_manifest(agent_folder: AgentFol
     assert (manifest.memory, manifest.registry, manifest.skipped) == ([], None, [])
     names = ["agent.yaml", "instructions.md", "lib/helper.py", "tools/sort.py"]
     assert manifest.files == [folder / name for name in names]
-    agent = create_agent(**{**resolved.config, "provider": mock_model([call("sort"), "ok"]), "model": None})
+    options: dict[str, Any] = {**resolved.config, "provider": mock_model([call("sort"), "ok"]), "model": None}
+    agent = create_agent(**options)
     assert (agent.options.max_steps, (await agent.send("x")).text) == (3, "ok")
 
 

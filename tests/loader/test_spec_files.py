@@ -12,7 +12,7 @@ from runs import call
 from lousho import AgentSpec, ConfigurationError, SDKError, load_spec, spec_to_agent
 from lousho.testing import mock_model
 
-SUPPORT = {
+SUPPORT: dict[str, Any] = {
     "name": "support-bot",
     "prompt": "You are a friendly support agent.",
     "provider": {"type": "mock", "model": "mock-1"},
