@@ -97,7 +97,7 @@ def measure_startup(ours: Environment) -> list[tuple[str, float]]:
         ("lousho chat --help", cpu_ms([lousho, "chat", "--help"])),
     ]
     for name in ("hatch", "clai2", "adk"):
-        rows += [(f"{name} --help", cpu_ms([others.command(name), "--help"], repeats=5))]
+        rows.append((f"{name} --help", cpu_ms([others.command(name), "--help"], repeats=5)))  # noqa: PERF401
     return rows
 
 
