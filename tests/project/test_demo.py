@@ -17,7 +17,8 @@ def demo(project_root: Path, folder: Path, sent: str) -> subprocess.CompletedPro
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder)},
         input=sent,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         encoding="utf-8",
         timeout=55,
@@ -29,7 +30,7 @@ def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_o
     project_root: Path, tmp_path: Path
 ):
     done = demo(project_root, tmp_path, "List my notes\n")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout
     scaffold, question, chat = done.stdout.split("\n$ ")[1:]
     assert scaffold.startswith("lousho init notes-agent --template tools")
     assert "[add_note] " in question
@@ -42,7 +43,7 @@ def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_o
 
 def test_it_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: Path):
     done = demo(project_root, tmp_path, "")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
