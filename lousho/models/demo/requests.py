@@ -1,0 +1,197 @@
+"""A user's message becomes tasks: one call each, in order, with what is known of its arguments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from lousho.models.demo.arguments import Arguments, arguments_for
+from lousho.models.demo.choose import Evidence, Match, ToolView, close_matches
+from lousho.models.demo.clauses import Clause, clauses_of
+from lousho.models.demo.reading import Reading, read
+from lousho.models.demo.results import Outcome
+from lousho.models.demo.schema import as_mapping
+from lousho.models.demo.words import ASKING, AUXILIARIES, BACK_REFERENCES, families_of, is_generic
+
+Status: TypeAlias = Literal["open", "called", "done", "failed", "skipped", "dropped"]
+
+_READING = 0
+_RESULT_WORDS = frozenset("result answer output summary respons find".split())
+_WISHES = frozenset("need want please would like can could will wish".split())
+_LINKS = frozenset("and what how or also same now instead but then for in on at with to".split())
+
+
+@dataclass(slots=True)
+class Task:
+    """One call the user asked for, and what has become of it."""
+
+    tool: ToolView
+    arguments: Arguments
+    reading: Reading
+    lo: int
+    hi: int
+    group: int
+    """Which clause it came from: calls of one clause do not wait for each other."""
+    after: bool = False
+    """Whether the user said that it comes after the one before."""
+    status: Status = "open"
+    outcome: Outcome | None = None
+    tried: set[str] = field(default_factory=set[str])
+    call_id: str = ""
+    reported: bool = False
+    repairs: int = 0
+    asked_twice: bool = False
+    candidates: list[Match] = field(default_factory=lambda: [])
+    """Tools between which the user has to choose first."""
+
+    @property
+    def refers_back(self) -> bool:
+        """Whether the clause speaks of something that was said or found before."""
+        units = self.reading.units[self.lo : self.hi]
+        return any(
+            unit.low in BACK_REFERENCES or unit.stem in _RESULT_WORDS or unit.low in {"same", "first", "last"}
+            for unit in units
+        )
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether the tool's name promises that it changes nothing."""
+        return any(_READING in families_of(word) for word in self.tool.name_stems) or not any(
+            is_generic(word) for word in self.tool.name_stems
+        )
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the clause."""
+        return [unit.raw for unit in self.reading.units[self.lo : self.hi] if unit.kind != "mark"]
+
+    def key(self) -> str:
+        """Return the arguments in a form that can be compared."""
+        return json.dumps(self.arguments.call(), sort_keys=True, default=str)
+
+
+def known_words(tools: Sequence[ToolView]) -> frozenset[str]:
+    """Return the stems that a capital makes no name of, because tools and parameters are called so."""
+    return frozenset(
+        word for tool in tools for word in (*tool.name_stems, *(w for leaf in tool.leaves for w in leaf.words))
+    ) | {word for tool in tools for word, weight in tool.vocabulary.items() if weight >= 1.6}
+
+
+def tasks_for(message: str, tools: Sequence[ToolView], now: datetime) -> tuple[list[Task], Evidence]:
+    """Return the tasks of a message, none when it asks for no tool."""
+    reading = read(message, today=now.date(), known=known_words(tools))
+    evidence = Evidence(reading, tools)
+    clauses = clauses_of(evidence)
+    requests = [clause for clause in clauses if clause.matches and not _only_states(clause, clauses, reading)]
+    context = [(clause.lo, clause.hi) for clause in clauses if clause not in requests]
+    tasks: list[Task] = []
+    for clause in requests:
+        tasks.extend(_tasks_of(clause, len(tasks), reading, context, now))
+    return tasks, evidence
+
+
+def _only_states(clause: Clause, clauses: Sequence[Clause], reading: Reading) -> bool:
+    """Whether a sentence tells something beside another one that asks: `My order is A-17.`"""
+    if not any(other is not clause and other.matches for other in clauses):
+        return False
+    units = reading.units[clause.lo : clause.hi]
+    if not units or units[0].low not in {"my", "our", "i", "im", "we", "the", "it", "this", "ive"}:
+        return False
+    if any(unit.low in _WISHES for unit in units[:6]):
+        return False
+    return any(unit.low in AUXILIARIES | {"im", "ive"} for unit in units[:7])
+
+
+def _tasks_of(
+    clause: Clause, group: int, reading: Reading, context: Sequence[tuple[int, int]], now: datetime
+) -> list[Task]:
+    matches = clause.matches or []
+    options: list[tuple[tuple[int, int, int], Match, list[Arguments]]] = []
+    close = close_matches(matches)[:4] if matches and matches[0].strong else matches[:6]
+    for match in close:
+        calls = arguments_for(match.tool, reading, clause.lo, clause.hi, now, context)
+        if not match.strong and (calls[0].missing or calls[0].complaints):
+            continue
+        if not match.strong and not _is_founded(match, calls[0]):
+            continue
+        gaps = len(calls[0].missing) + len(calls[0].complaints)
+        reads = any(_READING in families_of(word) for word in match.tool.name_stems)
+        options.append(((gaps, -len(calls[0].values), not reads), match, calls))
+    if not options:
+        return []
+    options.sort(key=lambda option: option[0])
+    _, best, calls = options[0]
+    tasks = [Task(best.tool, call, reading, clause.lo, clause.hi, group, after=clause.after) for call in calls]
+    rivals = [match for order, match, _ in options if order == options[0][0] and match.score >= best.score * 0.97]
+    if len(rivals) > 1 and not _is_read(best.tool):
+        tasks = tasks[:1]
+        tasks[0].candidates = rivals
+    return tasks
+
+
+def _is_founded(match: Match, call: Arguments) -> bool:
+    """Whether what fills a tool that the words hardly name is more than any words: a number, a date, a choice …"""
+    if not match.tool.leaves:
+        return not match.light
+    values = [(leaf, call.values[leaf.path]) for leaf in match.tool.leaves if leaf.path in call.values]
+    if not values:
+        return False
+    return not match.light or any(leaf.kind != "string" or leaf.form is not None for leaf, _ in values)
+
+
+def _is_read(tool: ToolView) -> bool:
+    return any(_READING in families_of(word) for word in tool.name_stems)
+
+
+def forced_task(message: str, tool: ToolView, now: datetime) -> Task:
+    """Return the task for a tool that must be called whatever the message says."""
+    reading = read(message, today=now.date(), known=known_words([tool]))
+    call = arguments_for(tool, reading, 0, len(reading.units), now)[0]
+    return Task(tool, call, reading, 0, len(reading.units), 0)
+
+
+def follow_ups(message: str, previous: Sequence[Task], now: datetime) -> list[Task]:
+    """Return the previous request with other values: `and in Rome?`, `what about tomorrow?`."""
+    if not previous:
+        return []
+    last = previous[-1]
+    reading = read(message, today=now.date(), known=known_words([last.tool]))
+    units = [unit for unit in reading.units if unit.kind != "mark"]
+    if not units or len(units) > 12:
+        return []
+    links = units[0].low in _LINKS
+    if not links and (
+        len(units) > 4 or any(unit.is_word and not unit.is_stop and unit.kind == "word" for unit in units)
+    ):
+        return []
+    unknown = [u for u in units if u.kind == "word" and not u.is_stop and u.stem not in last.tool.vocabulary]
+    if len(unknown) > 2 or (units[0].low in ASKING and len(units) > 1 and units[1].low != "about"):
+        return []
+    tasks: list[Task] = []
+    for call in arguments_for(last.tool, reading, 0, len(reading.units), now):
+        if not call.values:
+            return []
+        merged = last.arguments.copy()
+        merged.values.update(call.values)
+        tasks.append(Task(last.tool, merged, reading, 0, len(reading.units), 0))
+    return tasks
+
+
+def repeated(previous: Sequence[Task]) -> list[Task]:
+    """Return the previous turn's tasks to be done once more."""
+    return [
+        Task(task.tool, task.arguments.copy(), task.reading, task.lo, task.hi, task.group, after=task.after)
+        for task in previous
+    ]
+
+
+def arguments_of(raw: str) -> Mapping[str, Any]:
+    """Return a recorded call's arguments."""
+    try:
+        value = json.loads(raw or "{}")
+    except ValueError:
+        return {}
+    return as_mapping(value)

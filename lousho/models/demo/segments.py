@@ -1,0 +1,199 @@
+"""The parts of a clause that may become free-form strings: what a verb acts on, and what each preposition brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from lousho.models.demo.choose import ToolView
+from lousho.models.demo.reading import Reading, Unit
+from lousho.models.demo.words import ARTICLES, ASKING, AUXILIARIES, JOINERS, POLITE, PRONOUNS, is_generic
+
+_REST_OPENERS = frozenset("saying says say that reading".split())
+_TITLES = frozenset("called titled labelled labeled named".split())
+_BREAKS = frozenset("()[]{}<>;|\n") | {"->"}
+_ENDS = frozenset(".?!")
+_EMPTY = ARTICLES | PRONOUNS | POLITE | AUXILIARIES | JOINERS
+
+
+@dataclass(slots=True)
+class Segment:
+    """A trimmed range of units, how it was introduced, and what it looks like."""
+
+    lo: int
+    hi: int
+    origin: Literal["direct", "loose", "chunk", "rest"]
+    lead: str = ""
+    """The preposition before it, or ''."""
+    joined: bool = False
+    """Whether it goes on from the segment before it: `in Paris and in Rome`."""
+    question: bool = False
+    compound: bool = False
+    """Whether it only qualifies the tool's own noun: `weather situation`."""
+
+    @property
+    def is_title(self) -> bool:
+        """Whether it gives something its name."""
+        return self.lead in _TITLES
+
+
+def segments_of(reading: Reading, lo: int, hi: int, taken: set[int], tool: ToolView) -> list[Segment]:
+    """Return the segments of the range outside `taken`, trimmed of words that only name the tool or are polite."""
+    found: list[Segment] = []
+    for segment in _raw_segments(reading, lo, hi, taken):
+        _trim(segment, reading, tool)
+        if segment.lo < segment.hi and not _only_names_tool(segment, reading, tool):
+            found.append(segment)
+    return found
+
+
+def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int]) -> Iterator[Segment]:
+    units = reading.units
+    start, lead, joined = lo, "", False
+    origin: Literal["direct", "loose", "chunk", "rest"] = "direct"
+    question = _asks(reading, lo, hi)
+    index = lo
+
+    def part(stop: int) -> Segment:
+        return Segment(start, stop, origin, lead, joined, question)
+
+    while index < hi:
+        unit = units[index]
+        nxt = units[index + 1] if index + 1 < hi else None
+        if unit.low == ":" and unit.kind == "mark" and nxt is not None:
+            yield part(index)
+            yield from _rest(index + 1, hi, taken)
+            return
+        if unit.low in _REST_OPENERS and unit.kind == "word" and _opens_rest(reading, index, lo, hi):
+            yield part(index)
+            yield from _rest(index + 1, hi, taken)
+            return
+        aside = _is_aside(reading, index, hi)
+        if aside:
+            index += aside
+            continue
+        if index in taken or _breaks(unit, nxt, index + 1 in taken):
+            yield part(index)
+            ends = unit.kind == "mark" and unit.low in _ENDS and index not in taken
+            start, lead, joined, origin = index + 1, "", False, ("direct" if ends else "loose")
+            question = _asks(reading, index + 1, hi) if ends else question
+        elif unit.low in JOINERS and nxt is not None and nxt.is_preposition:
+            yield part(index)
+            start, lead, joined, origin = index + 2, nxt.low, True, "chunk"
+            index += 1
+        elif unit.is_preposition:
+            yield part(index)
+            start, lead, origin = index + 1, unit.low, "chunk"
+            joined = False
+        index += 1
+    yield part(hi)
+
+
+def _rest(lo: int, hi: int, taken: set[int]) -> Iterator[Segment]:
+    """Return everything behind an opener as one segment; what was taken at its end is left out."""
+    while hi > lo and hi - 1 in taken:
+        hi -= 1
+    while lo < hi and lo in taken:
+        lo += 1
+    if lo < hi:
+        yield Segment(lo, hi, "rest")
+
+
+def _opens_rest(reading: Reading, index: int, lo: int, hi: int) -> bool:
+    unit = reading.units[index]
+    if index + 1 >= hi:
+        return False
+    if unit.low == "that":
+        before = reading.units[index - 1] if index > lo else None
+        return before is not None and before.kind != "mark" and not before.is_preposition and before.low not in JOINERS
+    return index > lo
+
+
+def _asks(reading: Reading, lo: int, hi: int) -> bool:
+    for index in range(lo, min(hi, lo + 3)):
+        unit = reading.units[index]
+        if unit.low in ASKING or (index == lo and unit.low in {"is", "are", "does", "did", "was", "were", "has"}):
+            return True
+    return False
+
+
+def _breaks(unit: Unit, nxt: Unit | None, next_taken: bool) -> bool:
+    if unit.kind != "mark":
+        return False
+    if unit.low in _BREAKS or unit.low in _ENDS:
+        return True
+    if unit.low != ",":
+        return False
+    return nxt is None or next_taken or nxt.is_preposition or (nxt.low in POLITE | PRONOUNS | ARTICLES)
+
+
+def _is_aside(reading: Reading, index: int, hi: int) -> int:
+    """Return the length of an address or a code in brackets, which belongs to what it follows: `Ann (ann@x.org)`."""
+    units = reading.units
+    if units[index].raw in {"(", "<"} and index + 2 < hi and units[index + 2].raw in {")", ">"}:
+        return 3 if units[index + 1].kind in {"email", "uri", "mixed", "number"} else 0
+    return 0
+
+
+def _trim(segment: Segment, reading: Reading, tool: ToolView) -> None:
+    units = reading.units
+    if segment.origin != "rest":
+        _trim_left(segment, reading, tool)
+    while segment.hi > segment.lo and _ends_empty(units[segment.hi - 1], segment, tool):
+        segment.hi -= 1
+    while segment.lo < segment.hi and units[segment.lo].kind == "mark":
+        segment.lo += 1
+
+
+def _trim_left(segment: Segment, reading: Reading, tool: ToolView) -> None:
+    units = reading.units
+    verb_seen = segment.origin != "direct"
+    after_article = False
+    last_noun = -1
+    while segment.lo < segment.hi:
+        unit = units[segment.lo]
+        known = _names(unit, tool)
+        if unit.kind == "mark" or (unit.kind == "word" and unit.low in _EMPTY | ASKING):
+            after_article = unit.low in ARTICLES
+        elif unit.kind == "word" and not verb_seen and (known or is_generic(unit.stem)):
+            verb_seen = True
+            # Right at the start a word is the verb; behind an article it is a noun.
+            last_noun = segment.lo if after_article else -1
+        elif unit.kind == "word" and known and (segment.origin in {"direct", "loose"} or segment.hi - segment.lo > 1):
+            last_noun = segment.lo
+        else:
+            verb_seen = True
+            break
+        segment.lo += 1
+    segment.compound = last_noun >= 0 and last_noun == segment.lo - 1 and segment.origin == "direct"
+
+
+def _names(unit: Unit, tool: ToolView) -> bool:
+    """Whether a word is one the tool is known by, and not just any verb."""
+    if unit.stem in tool.nouns or any(unit.stem in made.words for made in tool.leaves):
+        return True
+    weight = max((tool.vocabulary.get(part, 0.0) for part in unit.parts), default=0.0)
+    return weight >= 0.8 and not is_generic(unit.stem)
+
+
+def _ends_empty(unit: Unit, segment: Segment, tool: ToolView) -> bool:
+    if unit.kind == "mark":
+        return unit.raw not in {"%", "°"} and (segment.origin != "rest" or unit.raw in {",", ";", ".", "\n"})
+    if unit.kind != "word":
+        return False
+    if unit.low in _EMPTY | ASKING or unit.is_preposition:
+        return segment.origin != "rest" or unit.low in {"please", "thanks"}
+    return segment.origin != "rest" and segment.hi - segment.lo > 1 and unit.stem in tool.nouns
+
+
+def _only_names_tool(segment: Segment, reading: Reading, tool: ToolView) -> bool:
+    """Whether nothing is left but words the tool is known by: `to my list`."""
+    if segment.origin == "rest":
+        return False
+    for unit in reading.units[segment.lo : segment.hi]:
+        if unit.kind == "mark" or unit.is_stop:
+            continue
+        if unit.kind != "word" or not (_names(unit, tool) or tool.vocabulary.get(unit.stem, 0.0) >= 0.8):
+            return False
+    return True

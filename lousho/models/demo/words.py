@@ -1,0 +1,187 @@
+"""Words: how a request, a tool's name and a description become tokens that can be compared.
+
+Everything here is about language in general: letters, endings, and the closed classes of words (articles, pronouns,
+prepositions) that say nothing about a subject. What an agent is about comes from its own tools alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_RUN = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
+_CONTRACTION = re.compile(r"['’](?:s|re|ve|ll|d|m)?$")
+_UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿]")
+
+ARTICLES = frozenset("a an the this that these those my your our his her its their some any".split())
+PRONOUNS = frozenset("i me we us you he him she it they them one mine yours myself yourself".split())
+BACK_REFERENCES = frozenset("it that this them those these him her there".split())
+NEGATIONS = frozenset("no not without never dont doesnt isnt wont cant arent except nor non".split())
+AUXILIARIES = frozenset(
+    "is are was were be been being am do does did doing can could will would shall should may might must"
+    " has have had having let lets wanna gonna".split()
+)
+ASKING = frozenset("what which who whom whose where when why how whats wheres whens hows whos".split())
+POLITE = frozenset(
+    "please kindly thanks thank hi hello hey ok okay sure just now also too maybe really quickly quick want need like"
+    " id im ill ive youd wish try actually currently again so well then there here really very more up out off back"
+    " go going something anything everything else".split()
+)
+PREPOSITIONS = frozenset(
+    "in to for from at with on by about into onto as of under over near per until till before after since using via"
+    " within between against around through toward towards inside regarding concerning called titled labelled labeled"
+    " named saying during at".split()
+)
+JOINERS = frozenset("and or plus versus vs than nor but".split())
+STOP = ARTICLES | PRONOUNS | AUXILIARIES | ASKING | POLITE | PREPOSITIONS | JOINERS | NEGATIONS | {"if", "s", "t"}
+
+# Verbs that mean much the same in any tool set. Only the first four letters count, so that every form of a verb is
+# found; a verb of these families is weak evidence by itself, because half of all tools begin with one.
+_FAMILIES: tuple[frozenset[str], ...] = tuple(
+    frozenset(family.split())
+    for family in (
+        "get show find look fetc retr read see chec view tell give list sear disp what whic who wher when how quer any",
+        "add crea make inse put regi reco writ save book sche rese appe log stor open plac remi reme set",
+        "dele remo canc drop clea eras disc dele purg",
+        "upda chan edit modi set rena move adju swit repl",
+        "send mail emai post noti mess tell forw shar subm",
+        "comp fini mark clos tick done chec",
+        "calc comp sum add conv work eval",
+        "star begi run exec laun trig",
+        "stop end paus halt kill abor",
+    )
+)
+
+
+# Of these, the ones that say least: what they act on decides.
+_LIGHT = frozenset(
+    "get sho show tell give find list make crea see look chec read set run view do take what how whic".split()
+)
+
+
+@lru_cache(maxsize=8192)
+def fold(word: str) -> str:
+    """Return `word` in lower case, without accents, hyphens and the tail of a contraction."""
+    plain = unicodedata.normalize("NFKD", word.casefold())
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    plain = _CONTRACTION.sub("", plain)
+    return re.sub(r"['’\-]", "", plain)
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """Return the folded `word` without its commonest English endings; other languages pass through almost unchanged."""
+    return _without_suffix(_singular(fold(word)))
+
+
+def _singular(word: str) -> str:
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes", "zes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _without_suffix(word: str) -> str:
+    for ending, shortest in (("ing", 3), ("ed", 3), ("ment", 4), ("ion", 4), ("er", 4), ("or", 4), ("ly", 4)):
+        if word.endswith(ending) and len(word) - len(ending) >= shortest:
+            word = word[: -len(ending)]
+            if ending in {"ing", "ed", "er"} and len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
+                word = word[:-1]
+            break
+    return word[:-1] if len(word) > 4 and word.endswith("e") else word
+
+
+def split_identifier(text: str) -> list[str]:
+    """Return the words of a tool or parameter name, whatever joins them: `_`, `-`, `.`, capitals."""
+    return [word for part in re.split(r"[\W_]+", text) if part for word in _CAMEL.split(part) if word]
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text as written; scripts without spaces give pairs of letters."""
+    found: list[str] = []
+    for run in _RUN.findall(text):
+        if _UNSPACED.search(run) and len(run) > 2:
+            found.extend(run[index : index + 2] for index in range(len(run) - 1))
+        else:
+            found.append(run)
+    return found
+
+
+def content_stems(text: str) -> list[str]:
+    """Return the stems of the words of `text` that say something, in order."""
+    return [stem(word) for word in words_in(text) if fold(word) not in STOP and len(fold(word)) > 1]
+
+
+def families_of(word: str) -> frozenset[int]:
+    """Return the numbers of the verb families a folded word or stem belongs to."""
+    return frozenset(index for index, family in enumerate(_FAMILIES) if word[:4] in family)
+
+
+def is_generic(word: str) -> bool:
+    """Whether a folded word or stem is one of the verbs that any tool may begin with."""
+    return bool(families_of(word))
+
+
+def is_light(word: str) -> bool:
+    """Whether a folded word is a verb that goes with anything."""
+    return word[:4] in _LIGHT
+
+
+def distance(left: str, right: str, limit: int) -> int:
+    """Return how many letters must change (swaps count once) to turn one word into the other, at most `limit + 1`."""
+    if abs(len(left) - len(right)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        previous, before, row = before, row, [i]
+        for j, b in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, previous[j - 2] + 1)
+            row.append(cost)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]
+
+
+@lru_cache(maxsize=16384)
+def likeness(left: str, right: str) -> float:
+    """Return how far two stems are the same word: 1 equal, less for a shared beginning or a typing slip, else 0."""
+    if left == right:
+        return 1.0
+    short, long = sorted((left, right), key=len)
+    if len(short) >= 3 and long.startswith(short) and len(long) - len(short) <= 1:
+        return 0.9
+    if len(short) >= 5 and long.startswith(short) and len(long) - len(short) <= 3:
+        return 0.7
+    if len(short) >= 5 and short[0] == long[0]:
+        limit = 2 if len(short) >= 9 else 1
+        if distance(left, right, limit) <= limit:
+            return 0.7
+    return 0.0
+
+
+def best_likeness(word: str, others: Iterable[str]) -> float:
+    """Return the highest likeness of `word` with any of `others`."""
+    return max((likeness(word, other) for other in others), default=0.0)
+
+
+def joined_pairs(stems: list[str]) -> Iterator[str]:
+    """Return neighbouring words written as one, for `note book` against `notebook`."""
+    for left, right in pairwise(stems):
+        yield left + right
+
+
+def humanise(name: str) -> str:
+    """Return a tool or parameter name as words a person reads."""
+    return (
+        " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in split_identifier(name)) or name
+    )
