@@ -146,7 +146,7 @@ def wrapped(*args: Any, **kwargs: Any) -> Any:
         wrapped,
         functools.partial(two, 1),
     ],
-    ids=str,
+    ids=["async", "generator", "method", "class method", "static method", "callable object", "wrapped", "partial"],
 )
 def test_any_kind_of_function_has_a_schema(function: Any):
     schema = schema_of_function(function)

@@ -35,6 +35,8 @@ def complain_about_markers(items: list[pytest.Item]) -> None:
     wrong: list[str] = []
     for item in items:
         rows = rows_of(item)
+        if " at 0x" in item.nodeid:
+            wrong.append(f"{item.nodeid}: a memory address in the id of a test changes with each run; give it ids")
         if any(not marker.args for marker in item.iter_markers("spec")):
             wrong.append(f"{item.nodeid}: a spec marker without a row")
         wrong += [f"{item.nodeid}: {row!r} is not the id of a row" for row in rows if not ROW_ID.fullmatch(row)]
