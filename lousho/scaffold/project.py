@@ -97,8 +97,11 @@ def _programs(made: MadeProject, start: Path) -> tuple[list[str], list[str]]:
     on_path = shutil.which("lousho")
     if on_path is not None and shutil.which("pytest") is not None:
         return ["lousho"], ["pytest"]
-    lousho = [str(start)] if start.is_absolute() and start.stem == "lousho" else [sys.executable, "-m", "lousho_cli"]
-    return ["lousho"] if on_path else lousho, [sys.executable, "-m", "pytest"]
+    if on_path is not None:
+        return ["lousho"], [sys.executable, "-m", "pytest"]
+    beside = Path(sys.executable).with_name(start.name if start.stem == "lousho" else "lousho")
+    lousho = [str(beside)] if beside.exists() else [sys.executable, "-m", "lousho_cli"]
+    return lousho, [sys.executable, "-m", "pytest"]
 
 
 def _shorter(folder: Path, here: Path) -> str:

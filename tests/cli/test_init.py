@@ -217,8 +217,17 @@ def test_any_directory_name_works(run_lousho: RunLousho, tmp_path: Path, directo
     assert f'"name": "{name}"' in read(tmp_path / directory, "agent.py")
 
 
-@pytest.mark.parametrize("directory", ["my agent", "quote'\"$HOME`;#", "плюс", "--dash", "."])
-@pytest.mark.parametrize("env", [{}, {"OPENAI_API_KEY": "k"}])
+@pytest.mark.parametrize(
+    ("directory", "env"),
+    [
+        ("my agent", {}),
+        ("quote'\"$HOME`;#", {"OPENAI_API_KEY": "k"}),
+        ("плюс", {}),
+        ("--dash", {"OPENAI_API_KEY": "k"}),
+        (".", {}),
+        (".", {"OPENAI_API_KEY": "k"}),
+    ],
+)
 @pytest.mark.skipif(sys.platform == "win32", reason="the lines are for another shell there")
 def test_the_last_three_lines_can_be_pasted(
     run_lousho: RunLousho, tmp_path: Path, directory: str, env: dict[str, str]
@@ -342,14 +351,27 @@ def test_lines_for_powershell_are_quoted_its_way() -> None:
     assert copy_line(".env.example", ".env", windows=True) == "copy .env.example .env"
 
 
-def test_generated_texts_have_no_leftovers(run_lousho: RunLousho, tmp_path: Path) -> None:
+def test_generated_texts_have_no_leftovers(tmp_path: Path) -> None:
+    from lousho.scaffold.options import resolve_options
+    from lousho.scaffold.render import render_project
+
     for template in TEMPLATES:
         for manager in ("uv", "pip", "poetry"):
-            folder = f"{template}-{manager}"
-            run_lousho(["init", folder, "--template", template, "--package-manager", manager, *QUIET])
-            for name in files_in(tmp_path / folder):
-                text = read(tmp_path / folder, name)
-                assert not re.search(r"{{ |{%|%}|\bUndefined\b", text), name
-                assert name.endswith(".py") or "\n\n\n" not in text, name
-                assert text.endswith("\n"), name
-                assert not text.endswith("\n\n"), name
+            for provider in ("openai", "mock"):
+                options = resolve_options(
+                    directory=str(tmp_path / "x"),
+                    provider=provider,
+                    template=template,
+                    package_manager=manager,
+                    sdk_path=None,
+                    install=False,
+                    git=False,
+                    force=False,
+                    env={},
+                )
+                for file in render_project(options):
+                    text = file.content.decode("utf-8")
+                    assert not re.search(r"{{ |{%|%}|\bUndefined\b", text), file.path
+                    assert file.path.suffix == ".py" or "\n\n\n" not in text, file.path
+                    assert text.endswith("\n"), file.path
+                    assert not text.endswith("\n\n"), file.path
