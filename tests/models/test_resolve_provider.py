@@ -282,3 +282,8 @@ async def test_a_configured_provider_comes_from_the_registry(vendor: FakeVendor)
     assert provider.name == "local"
     await provider.generate(request())
     assert vendor.received[0].json["model"] == "m9"
+
+
+def test_the_demo_model_needs_no_key_and_other_mock_names_are_canned():
+    assert type(resolve_provider("mock/demo")).__name__ == "DemoProvider"
+    assert type(resolve_provider("mock/demonstration")).__name__ == "MockLLMProvider"

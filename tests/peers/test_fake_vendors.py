@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -191,29 +192,31 @@ async def test_the_wait_that_aimock_asks_for_is_reported(aimock: Callable[..., A
     assert (failed.value.compacted.category, failed.value.compacted.retry_after_ms) == ("rate-limit", 2000)
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
-@pytest.mark.parametrize(
-    ("status", "category", "retryable"),
-    [(400, "unknown", False), (401, "auth-failure", False), (403, "auth-failure", False), (429, "rate-limit", True),
-     (500, "unknown", True), (503, "unknown", True), (529, "unknown", True)],
-)  # fmt: skip
-async def test_a_refusal_of_llmock_has_its_category(
-    llmock_server: Llmock, vendor: str, status: int, category: str, retryable: bool
-):
-    llmock_server.scenario({"type": "fail", "status": status, "retry_after": 3})
-    with pytest.raises(CompactedLLMProviderError) as failed:
-        await create_agent(provider=provider_for(vendor, llmock_server)).send("hi")
-    compacted = failed.value.compacted
-    assert (compacted.status_code, compacted.category, compacted.retryable) == (status, category, retryable)
-    assert compacted.retry_after_ms == (3000 if status in (429, 503, 529) else None)
+REFUSALS = (
+    (400, "unknown", False),
+    (401, "auth-failure", False),
+    (403, "auth-failure", False),
+    (429, "rate-limit", True),
+    (500, "unknown", True),
+    (503, "unknown", True),
+    (529, "unknown", True),
+)
 
 
-@pytest.mark.parametrize("kind", ["disconnect", "truncate", "malformed"])
-@pytest.mark.parametrize("after", [0, 1, 3])
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_a_stream_fault_of_llmock_is_an_error_and_no_tool_runs(
-    llmock_server: Llmock, vendor: str, after: int, kind: str
-):
+async def test_each_refusal_of_llmock_has_its_category(llmock_server: Llmock, vendor: str):
+    agent = create_agent(provider=provider_for(vendor, llmock_server))
+    for status, category, retryable in REFUSALS:
+        llmock_server.scenario({"type": "fail", "status": status, "retry_after": 3})
+        with pytest.raises(CompactedLLMProviderError) as failed:
+            await agent.send(f"Answer with {status}")
+        compacted = failed.value.compacted
+        assert (compacted.status_code, compacted.category, compacted.retryable) == (status, category, retryable)
+        assert compacted.retry_after_ms == (3000 if status in (429, 503, 529) else None)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+async def test_a_stream_fault_of_llmock_is_an_error_and_no_tool_runs(llmock_server: Llmock, vendor: str):
     ran: list[str] = []
 
     @tool
@@ -222,13 +225,15 @@ async def test_a_stream_fault_of_llmock_is_an_error_and_no_tool_runs(
         ran.append(city)
         return city
 
-    llmock_server.scenario(
-        {"type": "reply", "text": "Let me see.", "tool_calls": [{"name": "lookup", "arguments": {"city": "Paris"}}]},
-        {"type": "stream_fault", "kind": kind, "after_chunks": after},
-    )
-    with pytest.raises(CompactedLLMProviderError) as failed:
-        await create_agent(provider=provider_for(vendor, llmock_server), tools=[lookup]).stream("hi").result
-    assert failed.value.compacted.retryable
+    agent = create_agent(provider=provider_for(vendor, llmock_server), tools=[lookup])
+    for kind, after in itertools.product(("disconnect", "truncate", "malformed"), (0, 1, 3, 5)):
+        llmock_server.scenario(
+            {"type": "reply", "text": "I see.", "tool_calls": [{"name": "lookup", "arguments": {"city": "Paris"}}]},
+            {"type": "stream_fault", "kind": kind, "after_chunks": after},
+        )
+        with pytest.raises(CompactedLLMProviderError) as failed:
+            await agent.stream(f"{kind} after {after}").result
+        assert failed.value.compacted.retryable, (kind, after)
     assert ran == []
 
 
