@@ -58,7 +58,12 @@ async def load_agent_dir(dir: StrPath, **overrides: Any) -> Agent:  # noqa: A002
 
 def load_agent_dir_sync(dir: StrPath, **overrides: Any) -> Agent:  # noqa: A002
     """The blocking twin of `load_agent_dir()`."""
-    return AgentDirectory.read(Path(dir), without=stripped(overrides)).agent(overrides)
+    directory = AgentDirectory.read(Path(dir), without=stripped(overrides))
+    try:
+        return directory.agent(overrides)
+    except BaseException:
+        directory.load.unload()
+        raise
 
 
 async def resolve_agent_dir(dir: StrPath, **overrides: Any) -> ResolvedAgentDir:  # noqa: A002

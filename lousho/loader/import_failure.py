@@ -89,13 +89,20 @@ def _text(error: BaseException, load: CodeLoad) -> str:
         return f"the file calls sys.exit({'' if error.code is None else repr(error.code)}) while it is loaded"
     if isinstance(error, SDKError):
         return error.detail
-    if isinstance(error, ImportError) and "beyond top-level package" in str(error):
+    text = _words(error).replace(f"{load.package}.", "")
+    if isinstance(error, ImportError) and "beyond top-level package" in text:
         return f"a relative import reaches outside {shown_path(load.folder)}"
-    text = str(error).replace(f"{load.package}.", "")
     if isinstance(error, OSError) and error.strerror:
         text = f"{error.strerror}: {error.filename}" if error.filename is not None else error.strerror
     first_line = one_line(text.strip().partition("\n")[0], _LONGEST_TEXT)
     return f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - user code owns this __str__, and it must not replace the failure it tells of
+        return ""
 
 
 def _missing_module(name: str, load: CodeLoad) -> str:

@@ -110,7 +110,9 @@ class CodeLoad:
             level: int = 0,
         ) -> ModuleType:
             top = name.partition(".")[0]
-            if level == 0 and known.setdefault(top, self._is_beside(top)):
+            if level == 0 and top not in known:
+                known[top] = self._is_beside(top)
+            if level == 0 and known[top]:
                 module = real_import(f"{self.package}.{name}", globals, locals, fromlist or ("__name__",), 0)
                 return module if fromlist else sys.modules[f"{self.package}.{top}"]
             return real_import(name, globals, locals, fromlist or (), level)

@@ -265,6 +265,7 @@ async def test_settings_reach_the_agent_as_they_are(agent_folder: AgentFolder, n
         ('{"modelSettings": {"maxOutputTokens": 3}}', "did you mean 'max_tokens'"),
         ('{"modelSettings": {"max_tokens": 3}}', "files write camelCase (did you mean 'maxTokens'?)"),
         ('{"approvalTtlMs": 0}', "'approvalTtlMs': must be a number of milliseconds above 0, not 0"),
+        ('{"approvalTtlMs": 5}', "'approvalTtlMs': this version lets approvals expire by rule only"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_place(agent_folder: AgentFolder, text: str, says: str):

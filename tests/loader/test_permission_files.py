@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import enum
 import json
 import time
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +238,16 @@ async def test_a_text_beyond_the_limit_fails_the_call_instead_of_slipping_throug
     finish, results = await outcome(agent_folder, permissions, call("shell", command="x" * 20_001))
     assert finish == "stop"
     assert "has 20,001 characters; a permission rule matches at most 20,000" in results[0]
+
+
+async def test_a_call_whose_rule_ran_out_of_time_is_denied(agent_folder: AgentFolder):
+    permissions = [{"tool": "shell", "action": "ask", "ttlMs": 1}]
+    folder = agent_folder({"agent.json": json.dumps({"permissions": permissions}), "tools/shell.py": SHELL})
+    agent = await load_agent_dir(folder, provider=mock_model([call("shell", command="ls"), "end"]))
+    paused = await agent.send("go")
+    (pending,) = await agent.approvals.list()
+    while datetime.now(UTC) <= datetime.fromisoformat(str(pending.expires_at)) + timedelta(milliseconds=1):
+        await asyncio.sleep(0)
+    result = await agent.approvals.resolve(id=str(paused.approval_id), approved=True)
+    assert "expired" in str(result.messages[-2].content)
+    assert agent.tools["shell"].execute.__globals__["RAN"] == []
