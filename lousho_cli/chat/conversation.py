@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
-from lousho.core.events import ApprovalRequestedEvent, StepStartEvent
+from lousho.core.events import ApprovalRequestedEvent
 from lousho_cli.chat.decisions import (
     SHOW_ALL,
     Decision,
@@ -172,13 +172,16 @@ class Conversation:
         return typed
 
     async def _reject_and_stop(self, requests: Sequence[ApprovalRequestedEvent]) -> None:
-        """Reject what waits, and abort before the model is asked again: the session is free for the next message."""
+        """Reject what waits and abort at once: nothing runs, also not what was approved a moment before.
+
+        The pause is decided by that, so the session is free for the next message.
+        """
         for request in requests:
             with suppress(Exception):
                 run = self.agent.approvals.stream_resolve(id=request.approval_id, approved=False, note=STOPPED)
-                async for event in run:
-                    if isinstance(event, StepStartEvent):
-                        run.abort(STOPPED)
+                run.abort(STOPPED)
+                async for _ in run:
+                    pass
         self._screen.line("aborted", "dim")
 
 

@@ -37,7 +37,7 @@ def history_file(target: Path) -> Path:
 def open_history(target: Path, complain: Callable[[str], None]) -> History:
     """Return the history of the project of `target`; where there is no place for a file, one that ends with the chat."""
     try:
-        return PrivateHistory(history_file(target), complain)
+        return PrivateHistory(history_file(target))
     except (OSError, RuntimeError) as error:
         complain(f"what you type is not kept: {error}")
         return InMemoryHistory()
@@ -54,12 +54,19 @@ def project_of(target: Path) -> Path:
 
 
 class PrivateHistory(History):
-    """A history file of mode 0600, in the format of `prompt_toolkit`'s own; `complain` hears of the first failure."""
+    """A history file of mode 0600, in the format of `prompt_toolkit`'s own. Raises `OSError` when there can be none.
 
-    def __init__(self, path: Path, complain: Callable[[str], None]) -> None:
+    What fails later, while an editor owns the screen, waits in `problem` for somebody who may write there.
+    """
+
+    def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self._complain: Callable[[str], None] | None = complain
+        self.problem: str | None = None
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._append(b"")
+        data = path.read_bytes()
+        self._kept = parse((self._shorten(data) if len(data) > MOST_BYTES else data).decode("utf-8", "replace"))
 
     def append_string(self, string: str) -> None:
         """Remember one message, unless it starts with a space."""
@@ -68,31 +75,23 @@ class PrivateHistory(History):
 
     def load_history_strings(self) -> Iterable[str]:
         """Return the kept messages, the newest first."""
-        try:
-            data = self._path.read_bytes()
-            if len(data) > MOST_BYTES:
-                data = self._shorten(data)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            self._failed("read", error)
-            return []
-        return reversed(parse(data.decode("utf-8", "replace")))
+        return reversed(self._kept)
 
     def store_string(self, string: str) -> None:
         """Append one message to the file."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         entry = "".join(f"+{line}\n" for line in string.split("\n"))
-        data = f"\n# {stamp}\n{entry}".encode("utf-8", "replace")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-            try:
-                os.write(descriptor, data)  # one write: two terminals in a project do not mix their lines
-            finally:
-                os.close(descriptor)
+            self._append(f"\n# {stamp}\n{entry}".encode("utf-8", "replace"))
         except OSError as error:
-            self._failed("written", error)
+            self.problem = f"what you type is not kept: {error.strerror or error} ({self._path})"
+
+    def _append(self, data: bytes) -> None:
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, data)  # one write: two terminals in a project do not mix their lines
+        finally:
+            os.close(descriptor)
 
     def _shorten(self, data: bytes) -> bytes:
         """Drop the older half of a file that grew too large."""
@@ -104,11 +103,6 @@ class PrivateHistory(History):
             file.write(kept)
         scratch.replace(self._path)
         return kept
-
-    def _failed(self, what: str, error: OSError) -> None:
-        complain, self._complain = self._complain, None
-        if complain is not None:
-            complain(f"the history of this project cannot be {what}: {error.strerror or error} ({self._path})")
 
 
 def parse(text: str) -> list[str]:

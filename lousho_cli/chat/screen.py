@@ -32,6 +32,8 @@ class Screen:
     def __init__(self, output: TextIO, talk: TextIO | None = None) -> None:
         self.output = output
         self.talk = output if talk is None else talk
+        self.divert: Callable[[str], bool] | None = None
+        """Takes what the agent's code prints while an editor owns the screen; False when it does not want it."""
         self._colours = colours_wanted(self.talk)
         self._words = Pieces()
         self._thoughts = Pieces()
@@ -88,10 +90,17 @@ class Screen:
     def printed(self, text: str) -> None:
         """Write what the agent's own code printed: it is talk, so that it never mixes with the agent's words."""
         with self.lock:
+            if self.divert is not None and self.divert(text):
+                return
             if self.before_print is not None:
                 self.before_print()
             self._speak("tool")
             self._put(self.talk, text, raw=True)
+
+    def write_raw(self, lines: str) -> None:
+        """Write whole lines of the agent's code as they are, where an editor made room for them."""
+        with self.lock:
+            self._put(self.talk, lines, raw=True)
 
     def fresh_line(self) -> None:
         """Make the next character start a line, on both streams."""
@@ -103,15 +112,15 @@ class Screen:
 
     @contextmanager
     def catching_prints(self) -> Generator[None]:
-        """While open, `print` in a tool goes through this object."""
-        before = sys.stdout
-        ours = ToolPrints(self, before)
-        sys.stdout = ours
+        """While open, what code prints to stdout or stderr goes through this object."""
+        before = sys.stdout, sys.stderr
+        ours = tuple(ToolPrints(self, stream) for stream in before)
+        sys.stdout, sys.stderr = ours
         try:
             yield
         finally:
-            if sys.stdout is ours:
-                sys.stdout = before
+            if (sys.stdout, sys.stderr) == ours:
+                sys.stdout, sys.stderr = before
 
     def _flush_pieces(self) -> None:
         self._put(self.talk, self._thoughts.rest(), "dim")
@@ -145,12 +154,12 @@ class Screen:
 
 
 class ToolPrints(io.TextIOBase):
-    """Stands in for `sys.stdout` while the chat runs; asked about the terminal, it answers for the real one."""
+    """Stands in for a standard stream while the chat runs; asked about the terminal, it answers for the real one."""
 
-    def __init__(self, screen: Screen, real: TextIO) -> None:
+    def __init__(self, screen: Screen, real: TextIO | None) -> None:
         super().__init__()
         self._screen = screen
-        self._real = real
+        self._real = screen.talk if real is None else real
 
     def write(self, text: str) -> int:
         self._screen.printed(text)

@@ -6,12 +6,12 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from lousho.core.console_text import one_line, shorten_block
+from lousho.core.console_text import one_line
 from lousho.core.messages import Message, text_of
 from lousho.core.suggest import nearest
-from lousho_cli.chat.shown import RESULT_CHARS, RESULT_LINES, ShownCall, call_line, full_call
+from lousho_cli.chat.shown import ShownCall, call_line, full_call, outcome_lines
 
 if TYPE_CHECKING:
     from lousho_cli.chat.repl import ChatRepl
@@ -166,14 +166,21 @@ def _transcript(messages: Iterable[Message]) -> Iterable[str]:
             for call in message.tool_calls:
                 yield call_line(ShownCall(call.name, _parsed(call.arguments)))
         elif message.role == "tool":
-            mark = "error: " if message.is_error else ""
-            yield f"  -> {mark}{shorten_block(text, RESULT_LINES, RESULT_CHARS)}".replace("\n", "\n     ")
+            shown = ShownCall(message.name or "", {}, result=text, error=_error_of(text) if message.is_error else None)
+            yield outcome_lines(shown)
 
 
 def _attachments(message: Message) -> str:
     if isinstance(message.content, str):
         return ""
     return "".join(f" [{part.type}]" for part in message.content if part.type != "text")
+
+
+def _error_of(text: str) -> str:
+    """Return the message of an error result, which is JSON for the model."""
+    record = _parsed(text)
+    message = cast("dict[str, Any]", record).get("message") if isinstance(record, dict) else None
+    return message if isinstance(message, str) else text
 
 
 def _parsed(arguments: str) -> Any:

@@ -14,22 +14,22 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
 from prompt_toolkit import PromptSession
-from prompt_toolkit.application import create_app_session
+from prompt_toolkit.application import create_app_session, run_in_terminal
 from prompt_toolkit.completion import WordCompleter
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.formatted_text import FormattedText
-from prompt_toolkit.history import History
+from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.input.typeahead import get_typeahead, store_typeahead
 from prompt_toolkit.key_binding import KeyBindings, KeyPress
 from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output, create_output
-from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import CompleteStyle
 
 from lousho.core.console_text import display_width, safe_text
+from lousho_cli.chat.history import PrivateHistory
 from lousho_cli.chat.lines import EndOfInput, Interrupted, checked
 from lousho_cli.chat.screen import Screen
 
@@ -61,6 +61,8 @@ class TerminalLines:
         self._session: PromptSession[str] | None = None
         self._current: PromptSession[str] | None = None
         self._greeted = False
+        self._late = ""
+        """What was printed during a prompt and has no line end yet."""
 
     def __enter__(self) -> TerminalLines:
         self._stack.enter_context(quiet_terminal(self._stdin))
@@ -85,7 +87,11 @@ class TerminalLines:
         placeholder = None if self._greeted else FormattedText([("fg:ansibrightblack", PLACEHOLDER)])
         self._greeted = True
         self._session.placeholder = placeholder
-        return checked(await self._prompt(self._session, PROMPT))
+        text = await self._prompt(self._session, PROMPT)
+        if isinstance(self._history, PrivateHistory) and self._history.problem is not None:
+            self._screen.line(f"note: {self._history.problem}", "dim")
+            self._history = self._session.history = InMemoryHistory()
+        return checked(text)
 
     async def answer(self, question: str) -> str:
         """Put a question. What was typed before it appeared is kept for the next message."""
@@ -120,17 +126,38 @@ class TerminalLines:
 
     async def _prompt(self, session: PromptSession[str], message: str) -> str:
         self._current = session
+        self._late = ""
+        loop = asyncio.get_running_loop()
+        self._screen.divert = lambda text: self._print_above(text, session, loop)
         try:
-            with patch_stdout(raw=True):
-                return await session.prompt_async(message, handle_sigint=False, set_exception_handler=False)
+            return await session.prompt_async(message, handle_sigint=False, set_exception_handler=False)
         except Interrupted:
             raise Interrupted(session.default_buffer.text) from None
         except EOFError:
             raise EndOfInput from None
         finally:
             self._current = None
+            with self._screen.lock:
+                self._screen.divert = None
+                if self._late:
+                    self._screen.printed(self._late)
             self._kept += get_typeahead(self._input)
             self._listen()
+
+    def _print_above(self, text: str, session: PromptSession[str], loop: asyncio.AbstractEventLoop) -> bool:
+        """Print whole lines above the open prompt; called from any thread, with the screen's lock held."""
+        lines, end, self._late = (self._late + text).rpartition("\n")
+
+        def show() -> None:
+            if session.app.is_running and self._screen.divert is not None:
+                run_in_terminal(lambda: self._screen.write_raw(lines + end))
+            else:
+                self._screen.printed(lines + end)
+
+        if end:
+            context = session.app.context
+            loop.call_soon_threadsafe(show, context=None if context is None else context.copy())
+        return True
 
     def _listen(self) -> None:
         """Collect keys while nobody prompts for them."""

@@ -74,7 +74,22 @@ def shout(q: str) -> str:
 @tool(needs_approval=True)
 def send_email(to: str) -> str:
     """Send the report."""
+    with open("sent.txt", "a") as file:
+        file.write(to)
     return "sent"
+
+
+@tool
+def announce() -> str:
+    """Print when nobody expects it: once the file `news` is there."""
+
+    def wait():
+        while not pathlib.Path("news").exists():
+            time.sleep(0.01)
+        print("late news")
+
+    threading.Thread(target=wait, daemon=True).start()
+    return "later"
 
 
 @tool
@@ -109,7 +124,9 @@ def reply(request):
         return {"tool_calls": [{"name": "send_email", "args": {"to": "sam@example.com"}}], "delay_ms": 1500}
     if word == "ask":
         return {"tool_calls": [{"name": "ask_question", "args": {"question": "Where to?", "options": ["Lisbon", "Porto"]}}]}
-    if word in ("forever", "stuck", "blocking"):
+    if word == "both":
+        return {"tool_calls": [{"name": "send_email", "args": {"to": to}} for to in ("sam", "kim")]}
+    if word in ("forever", "stuck", "blocking", "announce"):
         return {"tool_calls": [{"name": word}]}
     if word == "shout":
         return {"tool_calls": [{"name": "shout", "args": {"q": rest}}]}
@@ -161,7 +178,7 @@ class Talker:
 
 
 agent = create_agent(
-    provider=Talker(), tools=[lookup, shout, send_email, forever, stuck, blocking], ask_question=True
+    provider=Talker(), tools=[lookup, shout, send_email, announce, forever, stuck, blocking], ask_question=True
 )
 '''
 

@@ -60,6 +60,20 @@ async def test_history_prints_the_session_as_it_looked(talk: Talk) -> None:
     assert done.text == ('Cats are great.\n> look up cats\n[lookup] {"q":"cats"}\n  -> found cats\nCats are great.\n')
 
 
+async def test_history_shows_errors_and_rejections_in_words(talk: Talk) -> None:
+    @tool(needs_approval=True)
+    def wipe() -> str:
+        """Wipe."""
+        return "wiped"
+
+    done = await talk([call("wipe"), "Fine."], ["go", "n not now", "/history"], apart=True, tools=[wipe])
+
+    assert done.text.splitlines()[1:3] == ["> go", "[wipe] {}"]
+    assert done.text.splitlines()[3].startswith("  -> error: ")
+    assert done.text.splitlines()[3].endswith("not now")
+    assert "{" not in done.text.splitlines()[3]
+
+
 async def test_history_of_an_empty_session_says_so(talk: Talk) -> None:
     done = await talk([], ["/history"])
 
