@@ -68,9 +68,13 @@ class Console:
         self._write(self.stdout, (*pieces, end))
 
     def say(self, *pieces: str | Painted, end: str = "\n") -> None:
-        """Write progress, advice or an error text to stderr, at once."""
-        self._write(self.stderr, (*pieces, end))
-        self._flush(self.stderr)
+        """Write progress, advice or an error text to stderr, at once; where nobody reads it, it is not missed."""
+        try:
+            self._write(self.stderr, (*pieces, end))
+            if self.stderr is not None:
+                self.stderr.flush()
+        except (OSError, ValueError):
+            return
 
     def error(self, text: str) -> None:
         """Write `error: <text>` to stderr."""
@@ -112,14 +116,6 @@ class Console:
             text = safe_text(piece.text, encoding)
             codes = ";".join(_CODES[style] for style in piece.styles)
             stream.write(f"\x1b[{codes}m{text}\x1b[0m" if coloured and codes else text)
-
-    def _flush(self, stream: TextIO | None) -> None:
-        if stream is None:
-            return
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            return
 
 
 def paint(text: str, *styles: Style) -> Painted:

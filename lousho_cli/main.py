@@ -23,11 +23,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     console = Console()
     degrade_unprintable_characters()
+    code = 0
     try:
         code = dispatch(words, console)
-        console.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - this is the one boundary
-        return report(error, console)
+        code = report(error, console)
+    try:
+        console.flush()
+    except OSError as error:
+        lost = report(error, console)
+        console.abandon_stdout()  # or the interpreter would try to write the same again, and complain
+        return code or lost
     return code
 
 

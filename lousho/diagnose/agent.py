@@ -43,7 +43,7 @@ def examine_agent(path: str, env: Mapping[str, str], from_file: Set[str], cwd: P
         else:
             model = target.agent.options.model
     except SDKError as error:
-        return Examined([*checks, Check("agent", name, "fail", error.detail, error.hint)], None)
+        return Examined([*checks, Check("agent", name, "fail", error.detail, error.hint, error.code)], None)
     except Exception as error:  # noqa: BLE001 - whatever an agent's own code does, the other checks are still wanted
         found = f"unexpected {type(error).__name__}: {error}"
         fix = f"See where it happened: run lousho chat {path} with LOUSHO_DEBUG=1"
@@ -56,10 +56,15 @@ def examine_agent(path: str, env: Mapping[str, str], from_file: Set[str], cwd: P
 
 
 def _missing_key(error: SDKError) -> Check:
-    """Return the failed check for the key that an agent's model needs."""
+    """Return the failed check for what the agent's model needs and does not have."""
+    id_, name = "agent.key", "Key of the agent's model"
     provider = next((entry for entry in keyed_providers() if entry.key_variable in error.detail), None)
-    fix = f"{key_fix(provider)}\nOr talk to it without a key: --model {DEMO_MODEL}" if provider else error.hint
-    return Check("agent.key", "Key of the agent's model", "fail", error.detail, fix)
+    if provider is not None:
+        fix = f"{key_fix(provider)}\nOr talk to it without a key: --model {DEMO_MODEL}"
+        return Check(id_, name, "fail", error.detail, fix, error.code)
+    any_key = " or ".join(entry.key_variable for entry in keyed_providers())
+    fix = f"Name a model in the agent, or set {any_key}.\nlousho chat works without, on {DEMO_MODEL}"
+    return Check(id_, name, "fail", "no model is named and no key is set", fix, error.code)
 
 
 def _model_check(model: str | None, env: Mapping[str, str], from_file: Set[str]) -> Iterator[Check]:

@@ -60,15 +60,15 @@ def check_default_model(env: Mapping[str, str], from_file: Set[str]) -> Check:
         return Check(id_, name, "warn", found, fix)
     problem = _problem_with(model, env)
     if problem is not None:
-        return Check(id_, name, "fail", problem[0], problem[1])
+        return Check(id_, name, "fail", *problem)
     decided_by = ["LOUSHO_MODEL", *(provider.key_variable for provider in keyed_providers())]
     variable = next((variable for variable in decided_by if is_set(env, variable)), None)
     why = f" (by {variable} {source_of(variable, from_file)})" if variable is not None else ""
     return Check(id_, name, "ok", f"{model}{why}")
 
 
-def _problem_with(model: str, env: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return what is wrong with a model string here and its fix, without building the provider."""
+def _problem_with(model: str, env: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """Return what is wrong with a model string here, its fix and its code, without building the provider."""
     from lousho.core.errors import SDKError
     from lousho.models.registry import LLMProviderRegistry
     from lousho.models.resolve import split_model, unknown_provider_error
@@ -78,11 +78,11 @@ def _problem_with(model: str, env: Mapping[str, str]) -> tuple[str, str] | None:
         if not LLMProviderRegistry.has(prefix):
             raise unknown_provider_error(prefix, model_id)
     except SDKError as error:
-        return error.detail, error.hint
+        return error.detail, error.hint, error.code
     needed = next((provider for provider in keyed_providers() if provider.name == prefix), None)
     if needed is None or is_set(env, needed.key_variable):
         return None
-    return f"{model} needs {needed.key_variable}, which is not set", key_fix(needed)
+    return f"{model} needs {needed.key_variable}, which is not set", key_fix(needed), "LOUSHO_PROVIDER_MISSING_API_KEY"
 
 
 def _check_key(provider: KeyedProvider, env: Mapping[str, str], from_file: Set[str]) -> Check:

@@ -25,10 +25,19 @@ class Check:
     status: Status
     found: str
     fix: str | None = None
+    code: str | None = None
+    """The code of the error behind it, `LOUSHO_*`, where there is one."""
 
     def to_dict(self) -> dict[str, object]:
         """Return the check as it stands in the JSON document."""
-        return {"id": self.id, "name": self.name, "status": self.status, "found": self.found, "fix": self.fix}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "status": self.status,
+            "found": self.found,
+            "fix": self.fix,
+            "code": self.code,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,7 @@ def test_an_agent_needs_the_key_of_its_model(run_lousho: RunLousho, tmp_path: Pa
     assert without["agent"]["status"] == "ok"  # the rest of it was looked at all the same
     assert with_key["agent.model"]["found"] == "openai/gpt-4.1-mini (OPENAI_API_KEY from the environment)"
     assert "agent.key" not in with_key
+    assert without["agent.key"]["code"] == "LOUSHO_PROVIDER_MISSING_API_KEY"
 
 
 @pytest.mark.parametrize(
@@ -212,15 +213,27 @@ def test_a_broken_spec_is_a_failure_with_its_place_and_fix(
 
 
 @pytest.mark.spec("CLI-27")
-@pytest.mark.parametrize("target", ["missing.yaml", "missing", "agent.txt", "empty.py"])
-def test_a_target_that_is_none_is_a_failure(run_lousho: RunLousho, tmp_path: Path, target: str) -> None:
-    (tmp_path / "agent.txt").write_text("x", encoding="utf-8")
-    (tmp_path / "empty.py").write_text("", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("target", "code", "names"),
+    [
+        ("missing.yaml", "LOUSHO_SPEC_NOT_FOUND", "missing.yaml"),
+        ("missing", "LOUSHO_CONFIG_INVALID", "lousho doctor: "),
+        ("agent.txt", "LOUSHO_SPEC_UNSUPPORTED_FORMAT", "lousho doctor: "),
+        ("agent.ts", "LOUSHO_SPEC_UNSUPPORTED_FORMAT", ".py"),
+        ("empty.py", "LOUSHO_CONFIG_INVALID", "lousho doctor: "),
+    ],
+)
+def test_a_target_that_is_none_is_a_failure_with_code_and_fix(
+    run_lousho: RunLousho, tmp_path: Path, target: str, code: str, names: str
+) -> None:
+    for name in ("agent.txt", "agent.ts", "empty.py"):
+        (tmp_path / name).write_text("", encoding="utf-8")
 
-    done = run_lousho(["doctor", target])
+    check = checks(run_lousho, target)["agent"]
 
-    assert done.returncode == 1
-    assert f"[FAIL] Agent {target}: " in done.stdout
+    assert (check["status"], check["code"]) == ("fail", code)
+    assert names in check["found"]
+    assert check["fix"]
 
 
 def test_an_agent_directory_shows_its_tools_and_what_was_skipped(run_lousho: RunLousho, tmp_path: Path) -> None:

@@ -76,6 +76,17 @@ def test_a_reader_that_leaves_the_pipe_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+def test_an_error_that_nobody_reads_keeps_its_exit_code() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run([*LOUSHO, "frob"], stdout=writer, stderr=writer, timeout=30, check=False)
+    finally:
+        os.close(writer)
+
+    assert done.returncode == 2
+
+
 @LINUX
 def test_a_full_disk_is_a_sentence() -> None:
     with Path("/dev/full").open("w", encoding="utf-8") as full:
