@@ -5,6 +5,7 @@ Nothing heavy is imported here: `--help`, `--version` and a usage error must cos
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -24,10 +25,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console()
     degrade_unprintable_characters()
     code = 0
+    gc.disable()  # starting up makes many objects and hardly any garbage; `run_verb` switches it on again
     try:
         code = dispatch(words, console)
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - this is the one boundary
         code = report(error, console)
+    finally:
+        gc.enable()
     try:
         console.flush()
     except OSError as error:
@@ -87,6 +91,7 @@ def run_verb(verb: Verb, words: Sequence[str], console: Console) -> int:
     try:
         arguments = canonical(verb.command, words)
         with verb.command.make_context(f"lousho {verb.name}", arguments) as context:
+            gc.enable()
             verb.command.invoke(context)
     except typer.Exit as stop:
         return stop.exit_code
