@@ -47,6 +47,8 @@ def first_difference(recorded: Any, actual: Any, path: str, ignore: Ignore | Non
 
     `ignore` names, for two objects at the same place, the keys that may differ.
     """
+    if recorded is actual:
+        return None
     if isinstance(recorded, dict) and isinstance(actual, dict):
         return _object_difference(cast("dict[str, Any]", recorded), cast("dict[str, Any]", actual), path, ignore)
     if isinstance(recorded, list) and isinstance(actual, list):

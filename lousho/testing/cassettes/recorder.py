@@ -56,7 +56,13 @@ class _Slot:
     request: RecordedRequest
     kind: Literal["generate", "stream"]
     exchange: Exchange | None = None
-    text: str = ""
+    _text: str = ""
+
+    def written(self) -> str:
+        """Return the entry as the text it has in the file; made once, outside of the event loop."""
+        if not self._text and self.exchange is not None:
+            self._text = dump_entry(self.exchange)
+        return self._text
 
 
 class Recorder:
@@ -131,9 +137,8 @@ class Recorder:
 
     def _settle(self, slot: _Slot, **outcome: Any) -> None:
         exchange = Exchange(kind=slot.kind, request=slot.request, **outcome)
-        text = dump_entry(exchange)
         with self._lock:
-            slot.exchange, slot.text = exchange, text
+            slot.exchange = exchange
             self._revision += 1
 
     async def _failed(self, slot: _Slot, request: ModelRequest, error: BaseException, chunks: list[TimedChunk]) -> None:
@@ -194,7 +199,7 @@ class Recorder:
         with self._file_lock:
             with self._lock:
                 revision = self._revision
-                done = [(slot.exchange, slot.text) for slot in self._slots if slot.exchange is not None]
+                done = [slot for slot in self._slots if slot.exchange is not None]
             if self._header is None or (revision <= self._written and not force):
                 return
             path = self._options.path
@@ -204,8 +209,8 @@ class Recorder:
                     " of its own.",
                     cassette=path,
                 )
-            self._header.entries = [exchange for exchange, _ in done]
-            write_whole(path, self._content([text for _, text in done]))
+            self._header.entries = [slot.exchange for slot in done if slot.exchange is not None]
+            write_whole(path, self._content([slot.written() for slot in done]))
             self._stamp = _stamp_of(path)
             self._written = revision
 

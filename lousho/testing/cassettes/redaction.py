@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
 REDACTED = "[REDACTED]"
+MAX_REMEMBERED_CHARS = 20_000
+"""The same texts come with every call of a run; longer ones are rare and would fill the memory."""
 
 Redact: TypeAlias = "Callable[[str], str]"
 
@@ -49,9 +52,16 @@ _PARTS: tuple[tuple[re.Pattern[str], str], ...] = (
 
 def redact_keys(text: str) -> str:
     """Return `text` with everything that looks like a key or a token replaced by `[REDACTED]`."""
+    return _remembered(text) if len(text) <= MAX_REMEMBERED_CHARS else _redacted(text)
+
+
+def _redacted(text: str) -> str:
     for pattern, replacement in _PARTS:
         text = pattern.sub(replacement, text)
     return text
+
+
+_remembered = lru_cache(maxsize=2048)(_redacted)
 
 
 def redact_strings(value: Any, redact: Redact) -> Any:

@@ -12,6 +12,8 @@ import binascii
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any, TypeAlias, cast
 from urllib.parse import unquote_to_bytes
 
@@ -44,7 +46,7 @@ def recorded_request(request: ModelRequest, model: str | None, redact: Redact) -
         out["tools"] = [
             {
                 "name": one.function.name,
-                "parameters": redact_strings(to_json_value(one.function.parameters), redact),
+                "parameters": _recorded_parameters(one.function.parameters, redact),
             }
             for one in request.tools
         ]
@@ -61,7 +63,9 @@ def request_from_recording(recorded: Mapping[str, Any]) -> ModelRequest:
         model=_text_or_none(recorded.get("model")),
         messages=[_message_of(one) for one in _objects(recorded.get("messages"))],
         tools=[
-            ToolDefinition(FunctionDefinition(name, "", parameters)) for name, parameters in _tools_of(recorded).items()
+            # Copies: what a caller's function changes in place must not reach the recording.
+            ToolDefinition(FunctionDefinition(name, "", deepcopy(parameters)))
+            for name, parameters in _tools_of(recorded).items()
         ],
         temperature=_number(recorded.get("temperature")),
         max_tokens=cast("int | None", _number(recorded.get("maxTokens", recorded.get("max_tokens")))),
@@ -74,13 +78,31 @@ def comparable_request(recorded: Mapping[str, Any], default_model: str | None) -
         "model": _text_or_none(recorded.get("model")) or default_model,
         "messages": [_comparable_message(one) for one in _objects(recorded.get("messages"))],
         "tools": {
-            name: {"parameters": canonical_schema(parameters, steady)}
-            for name, parameters in _tools_of(recorded).items()
+            name: {"parameters": _canonical(json.dumps(parameters))} for name, parameters in _tools_of(recorded).items()
         },
         "temperature": recorded.get("temperature"),
         "maxTokens": recorded.get("maxTokens", recorded.get("max_tokens")),
     }
     return {key: value for key, value in out.items() if value is not None}
+
+
+def _recorded_parameters(parameters: Mapping[str, Any], redact: Redact) -> Any:
+    try:
+        return _remembered_parameters(json.dumps(parameters), redact)
+    except (TypeError, ValueError, RecursionError):  # not plain JSON: made so, at some cost
+        return redact_strings(to_json_value(parameters), redact)
+
+
+@lru_cache(maxsize=1024)
+def _remembered_parameters(text: str, redact: Redact) -> Any:
+    """Return a schema as it is written; a run sends the same ones with each of its calls. Never changed by anyone."""
+    return redact_strings(to_json_value(cast("object", json.loads(text))), redact)
+
+
+@lru_cache(maxsize=1024)
+def _canonical(parameters: str) -> Any:
+    """Return the canonical form of a schema, from its JSON text."""
+    return canonical_schema(json.loads(parameters), steady)
 
 
 def _recorded_message(message: Message, redact: Redact) -> dict[str, Any]:

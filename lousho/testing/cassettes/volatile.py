@@ -38,9 +38,19 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
-@lru_cache(maxsize=4096)
+MAX_REMEMBERED_CHARS = 20_000
+"""A transcript is compared again with every call; longer texts are rare and would fill the memory."""
+
+
 def steady(text: str) -> str:
     """Return `text` with timestamps, dates, UUIDs and generated ids replaced by `<timestamp>`, `<date>`, ..."""
+    return _remembered(text) if len(text) <= MAX_REMEMBERED_CHARS else _masked(text)
+
+
+def _masked(text: str) -> str:
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text)
     return text
+
+
+_remembered = lru_cache(maxsize=2048)(_masked)
