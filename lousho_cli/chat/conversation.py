@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from lousho.core.events import ApprovalRequestedEvent
@@ -73,7 +73,7 @@ class Conversation:
 
     async def _follow(self, run: ChatRun, decided: int = 0) -> Outcome:
         """Show the events of a run until it ends or pauses."""
-        renderer = Renderer(self._screen, self.calls, decided=decided)
+        renderer = Renderer(self._screen, self.calls, decided=decided, gated=self._waits_for_a_person)
         outcome = renderer.outcome
         events = aiter(run)
         ended = False
@@ -101,6 +101,11 @@ class Conversation:
         if outcome.failure is not None:
             self.complain(outcome.failure)
         return outcome
+
+    def _waits_for_a_person(self, tool_name: str) -> bool:
+        tools: Mapping[str, object] = getattr(self.agent, "tools", {})
+        tool = tools.get(tool_name)
+        return getattr(tool, "needs_approval", False) is True or getattr(tool, "pause_kind", None) is not None
 
     async def _decide(self, outcome: Outcome) -> bool:
         """Ask for every decision, one by one, and follow what comes of them; False when the turn failed."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lousho.core import events as e
@@ -20,6 +21,9 @@ from lousho_cli.chat.shown import ShownCall, call_line, duration_text, one_row, 
 
 HOLD_SECONDS = 0.25
 """How long a call that just started is kept back, to see whether it waits for a decision instead of running."""
+
+HOLD_GATED_SECONDS = 5.0
+"""The same for a tool that says it will wait; only a rule that allows it makes such a call run."""
 
 KEPT_CALLS = 50
 
@@ -59,13 +63,22 @@ class Renderer:
     """Shows one stream of events; `outcome` is complete when the stream is.
 
     `decided` is how many decisions the stream continues from: with one, its result follows the question directly.
+    `gated` says of a tool, by name, that its calls wait for a person.
     """
 
-    def __init__(self, screen: Screen, calls: deque[ShownCall], *, decided: int = 0) -> None:
+    def __init__(
+        self,
+        screen: Screen,
+        calls: deque[ShownCall],
+        *,
+        decided: int = 0,
+        gated: Callable[[str], bool] = lambda name: False,
+    ) -> None:
         self.outcome = Outcome()
         self._screen = screen
         self._kept = calls
         self._decided = decided
+        self._gated = gated
         self._calls: dict[str, _Call] = {}
         self._step_text: list[str] = []
         self._last_text = ""
@@ -128,6 +141,8 @@ class Renderer:
                 call.visible = self._decided == 1
                 call.held = False
                 self._advance()
+            case e.PermissionDecisionEvent() if event.decision == "allow" and event.tool_call_id in self._calls:
+                self._unhold(self._calls[event.tool_call_id])
             case e.ToolDoneEvent() if event.parent_tool_call_id is None:
                 call = self._call(event.tool_call_id, event.tool_name)
                 call.shown.result = event.result
@@ -161,7 +176,8 @@ class Renderer:
     def _started(self, call_id: str, shown: ShownCall) -> _Call:
         call = self._calls[call_id] = _Call(shown)
         self._kept.append(shown)
-        asyncio.get_running_loop().call_later(HOLD_SECONDS, self._unhold, call)
+        patience = HOLD_GATED_SECONDS if self._gated(shown.name) else HOLD_SECONDS
+        asyncio.get_running_loop().call_later(patience, self._unhold, call)
         return call
 
     def _call(self, call_id: str, name: str) -> _Call:
