@@ -198,4 +198,7 @@ def _is_installed(top: str) -> bool:
 
 def absolute(path: Path) -> Path:
     """Return a path without `..` and relative parts; symbolic links stay, so that messages show what was written."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute() keeps `..`
+    try:
+        return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute() keeps `..`
+    except OSError:  # the working directory is gone
+        return path
