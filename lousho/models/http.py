@@ -37,6 +37,8 @@ MAX_ERROR_BYTES = 64 * 1024
 MAX_STREAM_BYTES = 256 * 1024 * 1024
 """The longest stream that is read."""
 DEFAULT_TIMEOUT_MS = 600_000
+DRAIN_MS = 100
+"""How long the end of a finished stream is waited for, in milliseconds."""
 NO_TIMEOUT = None
 """The library's own timeouts are off: they would cut a long generation short behind the provider's back."""
 
@@ -276,6 +278,13 @@ class EventStream:
         if not self._ready and not self._ended:
             await self._reply.guarded(self._fill(), at_most_ms)
         return self._ready.popleft() if self._ready else None
+
+    async def drain(self) -> None:
+        """Read what is left of a stream that is over, so that its connection can be used again; gives up soon."""
+        with suppress(CompactedLLMProviderError):
+            for _ in range(10):
+                if self._ended or not await self._reply.guarded(self._reply.raw_chunk(), DRAIN_MS):
+                    return
 
     async def _fill(self) -> None:
         while not self._ready and not self._ended:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -237,6 +238,7 @@ class HttpProvider(ABC):
             raise reply.failure("the stream ended before the answer was complete; nothing of it was used")
         for chunk in reader.end():
             yield chunk
+        await events.drain()
 
     def _event_data(self, reply: VendorReply, text: str) -> Mapping[str, Any]:
         data = _json(text)
@@ -302,9 +304,17 @@ class FailureMaker(Protocol):
     def __call__(self, message: str, *, retryable: bool | None = None) -> CompactedLLMProviderError: ...
 
 
-def checked_key(api_key: str | None, variable: str, vendor: str) -> str:
+def given(value: str | None, variable: str, default: str = "") -> str:
+    """Return `value`, or what the environment says when it was not given, or `default`; an empty variable says nothing.
+
+    An empty `value` stays empty and is refused: falling back would send one vendor's key to another's address.
+    """
+    return value if value is not None else os.environ.get(variable) or default
+
+
+def checked_key(api_key: str, variable: str, vendor: str) -> str:
     """Return the key to send. Raises `LOUSHO_PROVIDER_MISSING_API_KEY`, or `LOUSHO_CONFIG_INVALID` for one no header takes."""
-    key = (api_key or "").strip()
+    key = api_key.strip()
     if not key:
         raise ConfigurationError(
             f"The {vendor} provider needs an API key: set {variable}, or pass api_key= (local servers take any text). To"

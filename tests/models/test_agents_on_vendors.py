@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import pytest
 from fake_vendor import FakeVendor, Received, Reply, called, chunked, events, http
+from pydantic import Field
 
 from lousho import create_agent, tool
 from lousho.core.errors import CompactedLLMProviderError
@@ -161,3 +162,53 @@ async def test_broken_arguments_are_told_to_the_model_which_may_try_again(vendor
     told = vendor.received[1].json["messages"][-1]
     assert told["role"] == "tool"
     assert "error" in json.loads(told["content"])
+
+
+@tool
+def now() -> str:
+    """Tell the time."""
+    return "now"
+
+
+def every_kind_of_argument(
+    text: str,
+    maybe: str | None,
+    either: int | str,
+    kind: Literal["a", "b"],
+    tags: list[str],
+    table: dict[str, float],
+    nested: Address,
+    count: Annotated[int, Field(ge=1, le=9, description="How many")] = 3,
+    flag: bool = False,
+    nothing: None = None,
+) -> str:
+    """Take one of everything."""
+    return text
+
+
+class Address(TypedDict):
+    """Where someone lives."""
+
+    street: str
+    number: NotRequired[int]
+
+
+@pytest.mark.parametrize("vendor_class", [OpenAIProvider, AnthropicProvider])
+async def test_a_tool_reaches_every_vendor_with_the_schema_it_has(vendor: FakeVendor, vendor_class: Any):
+    offered = [tool(every_kind_of_argument), get_weather, now]
+    reply = {
+        "content": [],
+        "stop_reason": "end_turn",
+        "choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}],
+    }
+    vendor.answers(http(200, reply))
+    await create_agent(provider=vendor_class(base_url=vendor.url, api_key="k-12345"), tools=offered).send("hi")
+    sent = vendor.received[0].json["tools"]
+    functions = [entry.get("function", entry) for entry in sent]
+    schemas = [function.get("parameters", function.get("input_schema")) for function in functions]
+    assert [function["name"] for function in functions] == ["every_kind_of_argument", "get_weather", "now"]
+    assert all(schema["type"] == "object" for schema in schemas)
+    assert schemas[0]["required"] == ["text", "maybe", "either", "kind", "tags", "table", "nested"]
+    assert set(schemas[0]["properties"]) == set(every_kind_of_argument.__annotations__) - {"return"}
+    assert schemas[1]["properties"]["city"]["default"] == "nowhere"
+    assert schemas[2].get("properties", {}) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import pickle
 import traceback
 from collections.abc import Callable
@@ -281,6 +282,17 @@ async def test_the_wait_a_vendor_asks_for_is_in_milliseconds_and_never_in_the_pa
     assert failed.value.compacted.retry_after_ms == wait
 
 
+@pytest.mark.spec("ERR-31")
+@pytest.mark.parametrize("error", [None, RateLimitError("slow down", retry_after_ms=9_999_000)], ids=["429", "raised"])
+async def test_a_throttled_call_has_its_own_code_and_the_wait(vendor: FakeVendor, error: Exception | None):
+    vendor.answers(http(429, openai_error("Rate limit reached"), retry_after="9999"))
+    provider = mock_model([{"error": error}]) if error else OpenAIProvider(base_url=vendor.url, api_key=KEY)
+    with pytest.raises(CompactedLLMProviderError) as failed:
+        await create_agent(provider=provider).send("hi")
+    assert failed.value.code == "LOUSHO_PROVIDER_RATE_LIMITED"
+    assert (failed.value.compacted.category, failed.value.compacted.retry_after_ms) == ("rate-limit", 9_999_000)
+
+
 def test_a_date_to_wait_for_is_counted_from_now():
     assert retry_after_ms({"Retry-After": "Wed, 21 Oct 2015 07:28:10 GMT"}, now=1445412480) == 10_000
 
@@ -322,6 +334,8 @@ async def test_no_key_is_in_the_error_or_anything_it_holds_on_to(
 
 @pytest.mark.parametrize("key", ["", "   ", None])
 def test_an_empty_key_is_refused_with_the_way_around_it(key: str | None):
+    if key is not None:
+        os.environ.update(OPENAI_API_KEY="of-the-environment", ANTHROPIC_API_KEY="of-the-environment")
     for build in (OpenAIProvider, AnthropicProvider):
         with pytest.raises(SDKError, match="mock/demo") as refused:
             build(api_key=key)

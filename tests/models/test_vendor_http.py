@@ -181,9 +181,24 @@ async def test_calls_share_a_connection(vendor: FakeVendor):
     for _ in range(3):
         await provider.generate(request())
     assert (len(vendor.received), vendor.connections) == (3, 1)
+    vendor.answers(chunked([*OPENAI_EVENTS, b"data: [DONE]\n\n"], then="keep"))
+    for _ in range(3):
+        await collect(provider.stream(request()))
+    assert (len(vendor.received), vendor.connections) == (6, 1)
     await provider.aclose()
-    await provider.generate(request())
+    await collect(provider.stream(request()))
     assert vendor.connections == 2
+
+
+@pytest.mark.parametrize("ending", [[], [b"data: [DONE]\n\n"]], ids=["without the end mark", "with it"])
+async def test_a_complete_answer_does_not_wait_for_a_server_that_keeps_the_stream_open(
+    vendor: FakeVendor, ending: list[bytes]
+):
+    vendor.answers(chunked([*OPENAI_EVENTS, *ending], complete=False, then="wait"))
+    chunks = await collect(OpenAIProvider(base_url=vendor.url, api_key=KEY, timeout=300).stream(request()))
+    assert [chunk.type for chunk in chunks] == ["text-delta"] * 3 + ["finish"]
+    async with asyncio.timeout(5):
+        await vendor.hung_up.wait()
 
 
 def test_one_provider_works_in_one_event_loop_after_the_other_and_leaves_nothing_open(tmp_path: Path):
@@ -330,9 +345,12 @@ async def test_a_body_beyond_the_size_limit_ends_the_call(vendor: FakeVendor, ma
 
 @pytest.mark.parametrize("url", ["", "localhost:1234", "ftp://x/v1", "http://", "http://x:99999/v1", "http://[::1/v1"])
 def test_a_base_url_that_is_none_is_refused_at_once(make: Callable[..., Provider], url: str):
-    if url:
-        with pytest.raises(ConfigurationError) as refused:
-            make(url)
-        assert refused.value.field == "base_url"
-    else:
-        assert make(url).base_url.startswith("https://api.")
+    with pytest.raises(ConfigurationError) as refused:
+        make(url)
+    assert refused.value.field == "base_url"
+
+
+def test_without_a_base_url_calls_go_to_the_vendor():
+    os.environ.update(OPENAI_BASE_URL="", ANTHROPIC_BASE_URL="")
+    assert OpenAIProvider(api_key=KEY).call_url() == "https://api.openai.com/v1/chat/completions"
+    assert AnthropicProvider(api_key=KEY).call_url() == "https://api.anthropic.com/v1/messages"

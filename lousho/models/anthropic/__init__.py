@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from lousho.models.anthropic.map_request import messages_body
 from lousho.models.anthropic.map_stream import MessageStreamReader
 from lousho.models.http import DEFAULT_TIMEOUT_MS
 from lousho.models.provider import ModelRequest, ModelResponse
-from lousho.models.vendor import FailureMaker, HttpProvider, StreamReader, UnsupportedFiles, checked_key
+from lousho.models.vendor import FailureMaker, HttpProvider, StreamReader, UnsupportedFiles, checked_key, given
 
 if TYPE_CHECKING:
     import httpx
@@ -49,8 +48,8 @@ class AnthropicProvider(HttpProvider):
     ) -> None:
         super().__init__(
             name=name,
-            base_url=base_url or os.environ.get("ANTHROPIC_BASE_URL") or DEFAULT_BASE_URL,
-            api_key=checked_key(api_key or os.environ.get("ANTHROPIC_API_KEY"), "ANTHROPIC_API_KEY", "anthropic"),
+            base_url=given(base_url, "ANTHROPIC_BASE_URL", DEFAULT_BASE_URL),
+            api_key=checked_key(given(api_key, "ANTHROPIC_API_KEY"), "ANTHROPIC_API_KEY", "anthropic"),
             default_model=default_model or DEFAULT_MODEL,
             timeout=timeout,
             transport=transport,

@@ -13,7 +13,7 @@ from lousho.models.openai.map_reply import read_completion
 from lousho.models.openai.map_request import chat_body
 from lousho.models.openai.map_stream import ChatStreamReader
 from lousho.models.provider import ModelRequest, ModelResponse
-from lousho.models.vendor import FailureMaker, HttpProvider, StreamReader, UnsupportedFiles, checked_key
+from lousho.models.vendor import FailureMaker, HttpProvider, StreamReader, UnsupportedFiles, checked_key, given
 
 if TYPE_CHECKING:
     import httpx
@@ -58,8 +58,8 @@ class OpenAIProvider(HttpProvider):
             )
         super().__init__(
             name=name,
-            base_url=base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL,
-            api_key=checked_key(api_key or os.environ.get("OPENAI_API_KEY"), "OPENAI_API_KEY", "openai"),
+            base_url=given(base_url, "OPENAI_BASE_URL", DEFAULT_BASE_URL),
+            api_key=checked_key(given(api_key, "OPENAI_API_KEY"), "OPENAI_API_KEY", "openai"),
             default_model=default_model or DEFAULT_MODEL,
             timeout=timeout,
             transport=transport,
