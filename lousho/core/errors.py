@@ -343,11 +343,10 @@ def attach_usage(error: BaseException, usage: RunUsage) -> None:
         if error.usage is None:
             error.usage = usage
         return
-    if hasattr(error, "usage"):
-        return
     try:
-        error.usage = usage  # pyright: ignore[reportAttributeAccessIssue]
-    except AttributeError:  # a class with __slots__ or a __setattr__ that refuses
+        if not hasattr(error, "usage"):
+            error.usage = usage  # pyright: ignore[reportAttributeAccessIssue]
+    except Exception:  # noqa: BLE001 - a class with __slots__, or one whose attributes do something of their own
         return
 
 
@@ -361,7 +360,10 @@ def never_wrap(error: BaseException) -> bool:
         return True
     if isinstance(error, SDKError) and error.code == "LOUSHO_CASSETTE_INVALID":
         return True
-    return getattr(error, "never_wrap", False) is True
+    try:
+        return getattr(error, "never_wrap", False) is True
+    except Exception:  # noqa: BLE001 - an attribute of the application's own class may do anything
+        return False
 
 
 def http_status(error: BaseException) -> int:

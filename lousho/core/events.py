@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Final, Literal, TypeAlias, TypeVar
 
+from lousho.core.json_values import clean_text
 from lousho.core.sdk_error import bare_message
 from lousho.core.unset import UNSET
 from lousho.core.usage import RunUsage, StepUsage, camel_case
@@ -74,13 +75,16 @@ class ErrorInfo:
     @classmethod
     def of(cls, error: BaseException) -> ErrorInfo:
         """Return what an event says about `error`."""
-        return cls(name=error_name(error), message=bare_message(error))
+        return cls(name=error_name(error), message=clean_text(bare_message(error)))
 
 
 def error_name(error: BaseException) -> str:
     """Return the name an error goes by: its own `name` when it sets one, else its class name."""
-    name = getattr(error, "name", None)
-    return name if isinstance(name, str) and name else type(error).__name__
+    try:
+        name: object = getattr(error, "name", None)
+    except Exception:  # noqa: BLE001 - an attribute of the application's own class may do anything
+        name = None
+    return clean_text(name) if isinstance(name, str) and name else type(error).__name__
 
 
 def _registered(cls: _E) -> _E:

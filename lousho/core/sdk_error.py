@@ -116,7 +116,10 @@ def bare_message(error: BaseException) -> str:
 
     Source: errors page.
     """
-    text = error.detail if isinstance(error, SDKError) else str(error)
+    try:
+        text = str(error.detail if isinstance(error, SDKError) else error)
+    except Exception:  # noqa: BLE001 - an exception whose own text fails must not hide that it was raised
+        text = ""
     return text or type(error).__name__
 
 

@@ -141,5 +141,8 @@ def kind_of_tool_error(error: BaseException) -> str:
 
     Any exception may carry the attribute, on its class or itself. Source: tools page.
     """
-    kind: object = getattr(error, "tool_error_kind", None)
+    try:
+        kind: object = getattr(error, "tool_error_kind", None)
+    except Exception:  # noqa: BLE001 - an attribute of the application's own class may do anything
+        kind = None
     return kind if isinstance(kind, str) and kind else "execution"
