@@ -31,6 +31,15 @@ KINDS = {
     "one.py": ("settings = {'model': 'mock/m', 'name': 'from-one'}\n", "from-one"),
 }
 
+NO_AGENTS = {
+    "notes.txt": "x",
+    "agent.ts": "x",
+    "Makefile": "x",
+    "empty.py": "x = 1\n",
+    "docs/a.md": "x",
+    "bot/instructions.md": "x",
+}
+
 
 def write_all(folder: Path) -> dict[str, str]:
     """Write a target of every kind; return path to agent name."""
@@ -52,7 +61,7 @@ def test_every_kind_of_path_loads_by_what_it_is(tmp_path: Path):
 
 
 @pytest.mark.spec("CLI-25", "CLI-26")
-@pytest.mark.parametrize("path", [*KINDS, "from-directory"])
+@pytest.mark.parametrize("path", ["agent.yaml", "built.py", "options.py", "from-directory"])
 def test_chat_and_doctor_take_every_kind(tmp_path: Path, run_lousho: Any, path: str):
     write_all(tmp_path)
     chat = run_lousho(["chat", path], input="hello\n")
@@ -80,16 +89,33 @@ def test_chat_and_doctor_take_every_kind(tmp_path: Path, run_lousho: Any, path: 
     ],
 )  # fmt: skip
 def test_a_path_that_gives_no_agent_is_a_coded_error_with_its_fix(
-    tmp_path: Path, run_lousho: Any, path: str, code: str, says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, code: str, says: str
 ):
-    write_files(tmp_path, {"notes.txt": "x", "agent.ts": "x", "Makefile": "x", "empty.py": "x = 1\n", "docs/a.md": "x"})
-    write_files(tmp_path / "bot", {"instructions.md": "x"})
+    monkeypatch.chdir(write_files(tmp_path, NO_AGENTS))
     if path == ".":
         (tmp_path / "agent.ts").unlink()
+    with pytest.raises(SDKError) as caught:
+        load_target(path, command="chat")
+    assert (caught.value.code, says in caught.value.detail) == (code, True), caught.value.detail
+
+
+@pytest.mark.spec("CLI-27")
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("notes.txt", "LOUSHO_SPEC_UNSUPPORTED_FORMAT"),
+        ("gone", "LOUSHO_CONFIG_INVALID"),
+        ("empty.py", "LOUSHO_CONFIG_INVALID"),
+        ("gone.yaml", "LOUSHO_SPEC_NOT_FOUND"),
+    ],
+)
+def test_chat_says_why_a_path_gives_no_agent(tmp_path: Path, run_lousho: Any, path: str, code: str):
+    write_files(tmp_path, NO_AGENTS)
     done = run_lousho(["chat", path], input="hi\n")
     assert (done.returncode, done.stdout) == (1, "")
     assert f"[{code}]" in done.stderr
-    assert says in done.stderr
+    assert f"'{path}'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.spec("CLI-27")
