@@ -14,7 +14,7 @@ import pytest
 
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
-from lousho.models.provider import ModelResponse
+from lousho.models.provider import Finish, LLMProvider, ModelResponse, TextDelta
 from lousho.testing import CassetteMismatchError, CassetteWriteError, mock_model, read_cassette, record_replay
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
@@ -165,8 +165,6 @@ async def test_a_session_without_calls_writes_an_empty_cassette_only_when_asked(
 
 @pytest.mark.spec("TEST-24")
 async def test_recording_the_same_again_leaves_the_file_byte_for_byte(ask: Any, vendor: Any, cassette: Path):
-    from lousho.models.provider import Finish, TextDelta
-
     before = b""
     for pause in (0, 30):
         script = ["one", [TextDelta("t"), pause, TextDelta("wo"), Finish("stop")]]
@@ -367,6 +365,41 @@ async def test_a_cancelled_call_keeps_its_place(ask: Any, vendor: Any, cassette:
     with pytest.raises(asyncio.TimeoutError):
         await asyncio.wait_for(replay.generate(ask("slow")), 0.05)
     assert (await replay.generate(ask("next"))).text == "answer"
+
+
+async def test_a_cancelled_stream_keeps_its_place_and_its_chunks(ask: Any, vendor: Any, cassette: Path):
+    begun = asyncio.Event()
+
+    async def forever(_: Any) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def read(provider: Any, seen: list[Any]) -> None:
+        async for chunk in provider.stream(ask("slow")):
+            seen.append(chunk)
+
+    recording = record_replay(vendor([[TextDelta("so far"), forever]]), cassette=cassette, mode="record")
+    task = asyncio.create_task(read(recording, []))
+    await asyncio.wait_for(begun.wait(), 5)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    seen: list[Any] = []
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(read(record_replay(cassette=cassette), seen), 0.1)
+    assert seen == [TextDelta("so far")]
+
+
+async def test_a_stream_that_nobody_reads_leaves_no_entry(ask: Any, cassette: Path):
+    recording = record_replay(mock_model(["one", "two"]), cassette=cassette, mode="record")
+    recording.stream(ask("never read"))
+    await recording.generate({"messages": [{"role": "user", "content": "read"}]})
+    assert [entry["request"]["messages"][0]["content"] for entry in entries_of(cassette)] == ["read"]
+
+
+def test_it_is_a_provider_in_both_modes(cassette: Path):
+    assert isinstance(record_replay(mock_model([]), cassette=cassette, mode="record"), LLMProvider)
+    assert isinstance(record_replay(cassette=cassette), LLMProvider)
 
 
 async def test_a_link_stays_a_link(ask: Any, tmp_path: Path):

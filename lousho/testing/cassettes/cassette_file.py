@@ -8,7 +8,7 @@
       "entries": [ { "kind": "generate", "request": {...}, "response": {...} }, ... ]
     }
 
-Unknown keys are kept out of the way, never refused, so that files of another implementation and of a newer minor
+Unknown keys are passed by, never refused, so that files of another implementation and of a newer minor
 version load. Nothing here waits on an event loop: callers run it in a thread. Source: testing page.
 """
 
@@ -30,8 +30,6 @@ from lousho.testing.cassettes.exchanges import Exchange, without_noise
 CASSETTE_VERSION = 1
 MAX_CASSETTE_BYTES = 64 * 1024 * 1024
 """The size of a file that is read or written at most: 64 MiB."""
-
-_KNOWN_ENTRY_KEYS = frozenset({"kind", "request", "response", "chunks", "error"})
 
 
 class CassetteWriteError(SDKError):
@@ -258,5 +256,4 @@ def _entry_of(value: object, index: int, path: str, fix: str) -> Exchange:
         response=response,
         chunks=[one for one in cast("list[Any]", chunks) if isinstance(one, dict)] if chunks is not None else None,
         error=error,
-        extra={key: item for key, item in entry.items() if key not in _KNOWN_ENTRY_KEYS},
     )

@@ -8,7 +8,7 @@ under `stream()`. Source: testing page ("Errors, streaming and usage").
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias, assert_never, cast
 
 from lousho.core.json_values import to_json_value
@@ -59,8 +59,6 @@ class Exchange:
     chunks: list[JsonObject] | None = None
     error: JsonObject | None = None
     """The rejection; of a stream, what ended it after its chunks. `aborted` marks a call that the caller stopped."""
-    extra: JsonObject = field(default_factory=dict[str, Any])
-    """Keys of a newer or another writer."""
 
     def to_dict(self) -> JsonObject:
         """Return the entry as it is written."""
@@ -68,7 +66,7 @@ class Exchange:
         for key, value in (("response", self.response), ("chunks", self.chunks), ("error", self.error)):
             if value is not None:
                 out[key] = value
-        return {**out, **self.extra}
+        return out
 
     @property
     def aborted(self) -> bool:
