@@ -101,8 +101,10 @@ if TYPE_CHECKING:
     from lousho.loader.spec_v1 import AgentSpec as AgentSpec
     from lousho.loader.spec_v1 import load_spec as load_spec
     from lousho.loader.spec_v1 import spec_to_agent as spec_to_agent
+    from lousho.models.anthropic import AnthropicProvider as AnthropicProvider
     from lousho.models.mock import MockLLMProvider as MockLLMProvider
     from lousho.models.mock import create_mock_provider as create_mock_provider
+    from lousho.models.openai import OpenAIProvider as OpenAIProvider
     from lousho.models.provider import LLMProvider as LLMProvider
     from lousho.models.provider import ModelChunk as ModelChunk
     from lousho.models.provider import ModelRequest as ModelRequest
@@ -163,6 +165,8 @@ _ROOMS: dict[str, str] = {
     "lousho.core.usage": "ModelUsage RunUsage StepUsage estimate_tokens",
     "lousho.loader.directory": "load_agent_dir load_agent_dir_sync resolve_agent_dir resolve_agent_dir_sync",
     "lousho.loader.spec_v1": "AgentSpec load_spec spec_to_agent",
+    "lousho.models.anthropic": "AnthropicProvider",
+    "lousho.models.openai": "OpenAIProvider",
     "lousho.models.mock": "MockLLMProvider create_mock_provider",
     "lousho.models.provider": "LLMProvider ModelChunk ModelRequest ModelResponse",
     "lousho.models.resolve": "LLMProviderRegistry resolve_provider",
@@ -182,7 +186,6 @@ _RENAMED = {"ExecutionResult": "RunResult", "ExecutionFinishReason": "RunFinishR
 
 __all__ = [
     "AGENT_EVENT_SCHEMA_VERSION",
-    "ERROR_CODES",
     "AbortError",
     "Agent",
     "AgentDriftEvent",
@@ -191,6 +194,7 @@ __all__ = [
     "AgentRun",
     "AgentSpec",
     "AgentStore",
+    "AnthropicProvider",
     "ApprovalRequestedEvent",
     "AuthError",
     "BudgetExceededError",
@@ -206,6 +210,7 @@ __all__ = [
     "CreateAgentBase",
     "CronExpressionError",
     "DecryptionError",
+    "ERROR_CODES",
     "ErrorEvent",
     "ErrorInfo",
     "ExecutionFinishReason",
@@ -235,6 +240,7 @@ __all__ = [
     "ModelResponse",
     "ModelUsage",
     "ObjectDeltaEvent",
+    "OpenAIProvider",
     "PendingApproval",
     "PermissionDecisionEvent",
     "PermissionRule",

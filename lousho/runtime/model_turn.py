@@ -138,6 +138,7 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
         raise LLMProviderError(
             "The model's stream ended before it was finished; nothing of it was acted on.",
             provider=deps.provider.name,
+            status_code=502,
         )
 
 

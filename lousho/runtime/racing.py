@@ -6,8 +6,8 @@ A provider or tool that ignores its cancellation goes on in the background; what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, Literal, TypeVar
+from collections.abc import Awaitable, Coroutine, Generator
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from lousho.core.cancel import CancelSignal
 
@@ -21,22 +21,109 @@ class Aborted(Exception):
     """The run's signal fired while it waited. Internal: the loop turns it into a result."""
 
     def __init__(self, reason: BaseException | None) -> None:
-        super().__init__(str(reason))
+        super().__init__()
         self.reason = reason
+
+
+class SelfCancelled(Exception):
+    """Work ended as cancelled though nobody here cancelled it: its own code did, or something it waited for.
+
+    It is a failure of that work and must not pass for a cancellation of the run.
+    """
+
+    name = "CancelledError"
+
+    def __init__(self) -> None:
+        super().__init__("Its work was cancelled from inside, not by the run.")
+
+
+class _Exit(Exception):
+    """Carries a `SystemExit` out of a task of its own, where asyncio would end the whole event loop with it."""
+
+    def __init__(self, error: SystemExit) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _Contained(Coroutine[Any, Any, T]):
+    """A coroutine whose `SystemExit` stays inside. Not an `async def`: one that never starts would leave `work` open."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+
+    def send(self, value: Any, /) -> Any:
+        try:
+            return self._work.send(value)
+        except SystemExit as error:
+            raise _Exit(error) from error
+
+    def throw(self, *error: Any) -> Any:
+        try:
+            return self._work.throw(*error)
+        except SystemExit as exit_:
+            raise _Exit(exit_) from exit_
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._work.__await__()
 
 
 async def unless_aborted(work: Coroutine[Any, Any, T], signal: CancelSignal) -> T:
     """Return the result of `work`, or raise `Aborted` as soon as `signal` fires.
 
-    When the waiting task itself is cancelled, the work is cancelled with it.
+    When the waiting task itself is cancelled, the work is cancelled with it. Raises `SelfCancelled` when the work was
+    cancelled by itself.
     """
     if signal.aborted:
         work.close()
         raise Aborted(signal.reason)
-    task = asyncio.ensure_future(work)
+    task = start(work)
     if await wait_for(task, signal) == "done":
-        return task.result()
+        return outcome_of(task)
     raise Aborted(signal.reason)
+
+
+def start(work: Awaitable[T]) -> asyncio.Future[T]:
+    """Start `work` in a task of its own, for `wait_for()` and `outcome_of()`."""
+    return asyncio.ensure_future(_Contained(work) if isinstance(work, Coroutine) else work)
+
+
+def outcome_of(task: asyncio.Future[T]) -> T:
+    """Return or raise what a finished task ended with. Raises `SelfCancelled` where it ended as cancelled."""
+    try:
+        return task.result()
+    except asyncio.CancelledError:
+        raise SelfCancelled from None
+    except _Exit as carried:
+        raise carried.error from None
+
+
+class Saved(NamedTuple):
+    """How a piece of work that must not be cut off ended."""
+
+    error: BaseException | None
+    cancelled: asyncio.CancelledError | None
+    """The cancellation of the waiting task that came meanwhile, for the caller to raise when it is done."""
+
+
+async def uninterrupted(work: Coroutine[Any, Any, object]) -> Saved:
+    """Run `work` to its end even when the waiting task is cancelled meanwhile."""
+    task = start(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    try:
+        outcome_of(task)
+    except BaseException as error:  # noqa: BLE001 - handed to the caller, who has the cancellation to raise as well
+        return Saved(error, cancelled)
+    return Saved(None, cancelled)
 
 
 async def wait_for(task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: float | None = None) -> Outcome:
@@ -54,7 +141,10 @@ async def wait_for(task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: 
     task.add_done_callback(when_done)
 
     def when_aborted(_: object) -> None:
-        loop.call_soon_threadsafe(settle, "aborted")
+        try:
+            loop.call_soon_threadsafe(settle, "aborted")
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
 
     remove = signal.add_listener(when_aborted)
     timer = None if timeout_ms is None else loop.call_later(timeout_ms / 1000, settle, "overdue")
@@ -77,12 +167,12 @@ async def wait_for(task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: 
 
 def abandon(task: asyncio.Future[Any]) -> None:
     """Cancel `task` and forget it; its outcome is read so that nothing is reported as never retrieved."""
+    task.cancel()
     if task.done():
         _read(task)
         return
     _abandoned.add(task)
     task.add_done_callback(_forget)
-    task.cancel()
 
 
 def _forget(task: asyncio.Future[Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lousho.core.messages import Message, ReasoningBlock, ToolCall
+from lousho.core.messages import Message, ToolCall
 from lousho.core.usage import RunUsage, StepUsage
 from lousho.runtime.state import RunFinishReason, RunState
 
@@ -32,7 +32,8 @@ class RunResult:
     approval_ids: list[str] = field(default_factory=list)
     tool_errors: int | None = None
     """How many of the run's calls failed; `None` when none did."""
-    reasoning: tuple[ReasoningBlock, ...] = ()
+    reasoning: str | None = None
+    """What the model thought before its final answer, as text; the blocks are on the message."""
     abort_reason: dict[str, str] | None = None
     """`{name, message}` of what aborted the run."""
 
@@ -54,7 +55,7 @@ class RunResult:
             "approvalId": self.approval_id,
             "approvalIds": self.approval_ids or None,
             "toolErrors": self.tool_errors,
-            "reasoning": [block.to_dict() for block in self.reasoning] or None,
+            "reasoning": self.reasoning,
             "abortReason": self.abort_reason,
         }
         out.update({key: value for key, value in optional.items() if value is not None})
@@ -80,6 +81,6 @@ def result_of(state: RunState) -> RunResult:
         approval_id=approval_ids[0] if approval_ids else None,
         approval_ids=approval_ids,
         tool_errors=state.tool_errors or None,
-        reasoning=last.reasoning if last is not None else (),
+        reasoning="\n\n".join(block.text for block in last.reasoning) or None if last is not None else None,
         abort_reason=state.abort_reason,
     )

@@ -31,12 +31,20 @@ class _Pool:
 
     def submit(self, job: _Job) -> None:
         with self._lock:
-            if self._idle > self._jobs.qsize() or self._threads >= MOST_THREADS:
-                self._jobs.put(job)
-                return
-            self._threads += 1
-        self._jobs.put(job)
-        threading.Thread(target=self._work, name="lousho-tool", daemon=True).start()
+            if self._idle <= self._jobs.qsize() and self._threads < MOST_THREADS:
+                self._grow()
+            self._jobs.put(job)
+
+    def _grow(self) -> None:
+        """Start one more thread. A machine that has none to give is fine while there is any at all."""
+        thread = threading.Thread(target=self._work, name="lousho-tool", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            if self._threads == 0:
+                raise
+            return
+        self._threads += 1
 
     def _work(self) -> None:
         while True:
@@ -52,7 +60,10 @@ _pool: _Pool | None = None
 
 
 def in_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-    """Run `function(*args)` in a tool thread with the caller's context variables; 64 at a time, the rest wait."""
+    """Run `function(*args)` in a tool thread with the caller's context variables; 64 at a time, the rest wait.
+
+    A call whose future was cancelled while it waited for a thread never starts.
+    """
     global _pool
     if _pool is None or _pool.pid != os.getpid():
         _pool = _Pool()
@@ -69,6 +80,8 @@ def in_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
             future.set_exception(error)
 
     def job() -> None:
+        if future.cancelled():
+            return
         result, failure = None, None
         try:
             result = context.run(function, *args)

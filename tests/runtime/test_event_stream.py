@@ -206,6 +206,7 @@ async def test_reasoning_is_reported_apart_from_the_answer_and_before_it():
     assert of_type(events, "reasoning.done")[0].text == "Hmm, yes."
     result = await run.result
     assert result.text == of_type(events, "run.done")[0].text == "Yes."
+    assert result.reasoning == "Hmm, yes."
     assert result.messages[-1].reasoning == (ReasoningBlock("Hmm, yes.", signature="sig"),)
 
 
