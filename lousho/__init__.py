@@ -186,6 +186,7 @@ _RENAMED = {"ExecutionResult": "RunResult", "ExecutionFinishReason": "RunFinishR
 
 __all__ = [
     "AGENT_EVENT_SCHEMA_VERSION",
+    "ERROR_CODES",
     "AbortError",
     "Agent",
     "AgentDriftEvent",
@@ -210,7 +211,6 @@ __all__ = [
     "CreateAgentBase",
     "CronExpressionError",
     "DecryptionError",
-    "ERROR_CODES",
     "ErrorEvent",
     "ErrorInfo",
     "ExecutionFinishReason",
