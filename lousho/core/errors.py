@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, cast
 
 from lousho.core.error_codes import ERROR_CODES, ERROR_TABLE, ErrorCode, docs_url
 from lousho.core.provider_errors import (
@@ -94,6 +94,7 @@ __all__ = [
     "WorkspaceError",
     "attach_usage",
     "bare_message",
+    "deciding_error",
     "describe_issues",
     "docs_url",
     "http_headers",
@@ -364,6 +365,19 @@ def never_wrap(error: BaseException) -> bool:
         return getattr(error, "never_wrap", False) is True
     except Exception:  # noqa: BLE001 - an attribute of the application's own class may do anything
         return False
+
+
+def deciding_error(error: BaseException) -> BaseException:
+    """Return the error that says what happens next: inside an exception group the first one that must pass through as
+    it is, else the first real failure; any other error itself.
+    """
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    passing = group.subgroup(
+        lambda inner: isinstance(inner, Exception) and not isinstance(inner, BaseExceptionGroup) and never_wrap(inner)
+    )
+    return original_error(group if passing is None else passing)
 
 
 def http_status(error: BaseException) -> int:

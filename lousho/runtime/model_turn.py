@@ -7,17 +7,18 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from io import StringIO
 
-from lousho.core.errors import LLMProviderError, never_wrap
+from lousho.core.errors import LLMProviderError, deciding_error, never_wrap
 from lousho.core.events import ReasoningDeltaEvent, ReasoningDoneEvent, ReasoningStartEvent, TextDeltaEvent
+from lousho.core.json_values import clean_text
 from lousho.core.messages import Message, ReasoningBlock, ToolCall
 from lousho.core.usage import ModelUsage, StepUsage, estimate_text_tokens, estimate_tokens
 from lousho.models.errors import compact_provider_error
 from lousho.models.provider import (
+    Failure,
     Finish,
     FinishReason,
     ModelChunk,
     ModelRequest,
-    ModelResponse,
     ReasoningDelta,
     ReasoningEnd,
     ServedBy,
@@ -27,6 +28,18 @@ from lousho.models.provider import (
 )
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter
+from lousho.runtime.model_output import (
+    can_stream,
+    checked_call,
+    checked_reasoning,
+    checked_response,
+    checked_server,
+    checked_text,
+    checked_usage,
+    not_a_chunk,
+    open_stream,
+    provider_name,
+)
 from lousho.runtime.racing import Aborted, unless_aborted
 from lousho.runtime.state import RunState
 
@@ -47,11 +60,24 @@ class ModelTurn:
     served_by: ServedBy | None = None
     reasoning_open: bool = False
     closed: bool = False
+    half: str = ""
+    """The first half of a surrogate pair whose second half has not come yet."""
 
     @property
     def text(self) -> str:
         """The text so far."""
         return self.text_buffer.getvalue()
+
+    @property
+    def silent_reasoning(self) -> bool:
+        """Whether reasoning that comes now is no longer shown: the step's text has begun."""
+        return self.text_buffer.tell() > 0
+
+    def finish(self, reason: str | None, usage: object, served_by: object) -> None:
+        """Record how the model ended; of several ends the last one counts, and usage once given stays."""
+        self.finish_reason = finish_reason_of(reason)
+        self.usage = checked_usage(usage) or self.usage
+        self.served_by = checked_server(served_by) or self.served_by
 
 
 def request_for(state: RunState, deps: RunDeps) -> ModelRequest:
@@ -72,11 +98,8 @@ async def take_turn(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> No
 
     Raises `Aborted` when the run's signal fires (what had arrived stays in `turn`), else a coded provider error.
     """
-    provider = deps.provider
-    streams = deps.stream_model_calls and provider.supports_streaming(request.model)
-    call = _stream(request, deps, turn) if streams else _generate(request, deps, turn)
     try:
-        await unless_aborted(call, deps.signal)
+        await unless_aborted(_call(request, deps, turn), deps.signal)
     except (Aborted, asyncio.CancelledError):
         turn.closed = True
         raise
@@ -84,62 +107,96 @@ async def take_turn(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> No
         turn.closed = True
         if deps.signal.aborted:
             raise Aborted(deps.signal.reason) from error
-        if never_wrap(error):
-            raise
-        raise compact_provider_error(error, provider=provider.name) from error
+        cause = deciding_error(error)
+        if never_wrap(cause):
+            raise cause  # noqa: B904 - exactly as it is, its own cause included
+        raise compact_provider_error(cause, provider=provider_name(deps.provider)) from cause
     finally:
         _close_reasoning(turn, deps.emitter)
 
 
+async def _call(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None:
+    if deps.stream_model_calls and can_stream(deps.provider, request.model):
+        await _stream(request, deps, turn)
+    else:
+        await _generate(request, deps, turn)
+
+
 async def _generate(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None:
-    response: ModelResponse = await deps.provider.generate(request)
+    provider = deps.provider
+    response = checked_response(await provider.generate(request), provider)
     if turn.closed:
         return
-    for block in response.reasoning:
-        _add_reasoning(turn, block.text, deps.emitter)
-        _end_reasoning(turn, block, deps.emitter)
-    if response.text:
-        turn.text_buffer.write(response.text)
-        deps.emitter.emit(TextDeltaEvent(text=response.text))
-    turn.tool_calls.extend(response.tool_calls)
-    turn.finish_reason = finish_reason_of(response.finish_reason)
-    turn.usage = response.usage
-    turn.served_by = response.served_by
+    for block in response.reasoning or ():
+        checked = checked_reasoning(block, provider)
+        _add_reasoning(turn, checked.text, deps.emitter)
+        _end_reasoning(turn, checked, deps.emitter)
+    text = checked_text(response.text, provider)
+    if text:
+        _emit_text(text, deps, turn)
+    turn.tool_calls.extend([checked_call(call, provider) for call in response.tool_calls or ()])
+    turn.finish(response.finish_reason, response.usage, response.served_by)
 
 
 async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None:
-    emitter = deps.emitter
-    backlog = emitter.backlog
-    chunks = deps.provider.stream(request)
-    async for chunk in chunks:
-        if turn.closed:
+    chunks = await open_stream(deps.provider, request)
+    backlog = deps.emitter.backlog
+    ended = False
+    try:
+        async for chunk in chunks:
+            if turn.closed:
+                return
+            _take_chunk(chunk, deps, turn)
+            if backlog is not None and backlog() > _BACKLOG:
+                await asyncio.sleep(0)  # let the reader catch up; never waits for it
+        ended = True
+    finally:
+        if not ended:
             await _close(chunks)
-            return
-        if isinstance(chunk, TextDelta):
-            if chunk.text:
-                _close_reasoning(turn, emitter)
-                turn.text_buffer.write(chunk.text)
-                emitter.emit(TextDeltaEvent(text=chunk.text))
-                if backlog is not None and backlog() > _BACKLOG:
-                    await asyncio.sleep(0)  # let the reader catch up; never waits for it
-        elif isinstance(chunk, ReasoningDelta):
-            _add_reasoning(turn, chunk.text, emitter)
-        elif isinstance(chunk, ReasoningEnd):
-            _end_reasoning(turn, chunk.block, emitter)
-        elif isinstance(chunk, ToolCallChunk):
-            turn.tool_calls.append(chunk.tool_call)
-        elif isinstance(chunk, Finish):
-            turn.finish_reason = finish_reason_of(chunk.finish_reason)
-            turn.usage = chunk.usage
-            turn.served_by = chunk.served_by
-        else:
-            raise chunk.error
+    if turn.half:
+        _emit_text(clean_text(turn.half), deps, turn)
     if turn.finish_reason is None:
         raise LLMProviderError(
             "The model's stream ended before it was finished; nothing of it was acted on.",
-            provider=deps.provider.name,
+            provider=provider_name(deps.provider),
             status_code=502,
         )
+
+
+def _take_chunk(chunk: ModelChunk, deps: RunDeps, turn: ModelTurn) -> None:
+    if isinstance(chunk, TextDelta):
+        text = chunk.text if type(chunk.text) is str else checked_text(chunk.text, deps.provider)
+        if turn.half or not text.isascii():
+            text = _joined(text, turn)
+        if text:
+            _emit_text(text, deps, turn)
+    elif isinstance(chunk, ReasoningDelta):
+        _add_reasoning(turn, checked_text(chunk.text, deps.provider), deps.emitter)
+    elif isinstance(chunk, ReasoningEnd):
+        _end_reasoning(turn, checked_reasoning(chunk.block, deps.provider), deps.emitter)
+    elif isinstance(chunk, ToolCallChunk):
+        turn.tool_calls.append(checked_call(chunk.tool_call, deps.provider))
+    elif isinstance(chunk, Finish):
+        turn.finish(chunk.finish_reason, chunk.usage, chunk.served_by)
+    elif isinstance(chunk, Failure) and isinstance(chunk.error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise chunk.error
+    else:
+        raise not_a_chunk(chunk, deps.provider)
+
+
+def _joined(text: str, turn: ModelTurn) -> str:
+    """Return `text` with what waited for it; half a surrogate pair at its end waits for the next piece."""
+    text = turn.half + text
+    turn.half = ""
+    if "\ud800" <= text[-1:] <= "\udbff":
+        text, turn.half = text[:-1], text[-1]
+    return clean_text(text)
+
+
+def _emit_text(text: str, deps: RunDeps, turn: ModelTurn) -> None:
+    _close_reasoning(turn, deps.emitter)
+    turn.text_buffer.write(text)
+    deps.emitter.emit(TextDeltaEvent(text=text))
 
 
 async def _close(chunks: AsyncIterator[ModelChunk]) -> None:
@@ -150,16 +207,20 @@ async def _close(chunks: AsyncIterator[ModelChunk]) -> None:
 
 
 def _add_reasoning(turn: ModelTurn, text: str, emitter: Emitter) -> None:
+    """Take a piece of reasoning. Once the step has text it is only kept: in the stream reasoning comes first."""
+    if text:
+        turn.reasoning_parts.append(text)
+    if turn.silent_reasoning:
+        return
     if not turn.reasoning_open:
         turn.reasoning_open = True
         emitter.emit(ReasoningStartEvent())
     if text:
-        turn.reasoning_parts.append(text)
         emitter.emit(ReasoningDeltaEvent(text=text))
 
 
 def _end_reasoning(turn: ModelTurn, block: ReasoningBlock, emitter: Emitter) -> None:
-    if not turn.reasoning_open:
+    if not turn.reasoning_open and not turn.silent_reasoning:
         turn.reasoning_open = True
         emitter.emit(ReasoningStartEvent())
     turn.reasoning.append(block)
@@ -167,14 +228,15 @@ def _end_reasoning(turn: ModelTurn, block: ReasoningBlock, emitter: Emitter) -> 
 
 
 def _close_reasoning(turn: ModelTurn, emitter: Emitter, *, keep: bool = True) -> None:
-    if not turn.reasoning_open:
+    if not turn.reasoning_open and not turn.reasoning_parts:
         return
-    turn.reasoning_open = False
     text = "".join(turn.reasoning_parts)
     turn.reasoning_parts.clear()
     if keep and text:
         turn.reasoning.append(ReasoningBlock(text))
-    emitter.emit(ReasoningDoneEvent(text=text))
+    if turn.reasoning_open:
+        turn.reasoning_open = False
+        emitter.emit(ReasoningDoneEvent(text=text))
 
 
 def usage_of(turn: ModelTurn, request: ModelRequest) -> StepUsage:

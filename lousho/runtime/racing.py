@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine, Generator
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from lousho.core.cancel import CancelSignal
 
@@ -34,7 +34,7 @@ class SelfCancelled(Exception):
     name = "CancelledError"
 
     def __init__(self) -> None:
-        super().__init__("Its work was cancelled from inside, not by the run.")
+        super().__init__("Its own code cancelled it, not the run.")
 
 
 class _Exit(Exception):
@@ -89,7 +89,8 @@ async def unless_aborted(work: Coroutine[Any, Any, T], signal: CancelSignal) -> 
 
 def start(work: Awaitable[T]) -> asyncio.Future[T]:
     """Start `work` in a task of its own, for `wait_for()` and `outcome_of()`."""
-    return asyncio.ensure_future(_Contained(work) if isinstance(work, Coroutine) else work)
+    contained = _Contained(cast("Coroutine[Any, Any, T]", work)) if isinstance(work, Coroutine) else work
+    return asyncio.ensure_future(contained)
 
 
 def outcome_of(task: asyncio.Future[T]) -> T:
