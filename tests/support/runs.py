@@ -10,10 +10,7 @@ from lousho import AgentRun
 from lousho.core.events import AgentEvent
 from lousho.models.provider import Finish, ModelChunk, ModelRequest, ModelResponse, TextDelta, ToolCallChunk
 
-try:
-    from lousho.testing import check_event_order
-except (ImportError, AttributeError):
-    check_event_order = list
+from lousho.testing import check_event_order
 
 WAIT = 5.0
 """Seconds any single wait in a test may take."""
