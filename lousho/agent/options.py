@@ -5,6 +5,7 @@ Source: configuration page ("`createAgent()` options").
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +13,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from lousho.agent.model_settings import check_model_settings
 from lousho.core.errors import ConfigurationError
-from lousho.core.suggest import unknown_key_message
+from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.policy.permissions import PermissionRule, permission_rules
 from lousho.runtime.deps import ToolErrorInfo
@@ -24,6 +25,8 @@ from lousho.tools.definition import Tool
 ToolsOption: TypeAlias = "Sequence[Tool] | Mapping[str, Tool]"
 DecisionListener: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, Any] | None], object]"
 ToolErrorMessage: TypeAlias = "Callable[[BaseException, ToolErrorInfo], str]"
+
+_log = logging.getLogger("lousho.agent")
 
 DEFAULT_INSTRUCTIONS = "You are a helpful assistant."
 DEFAULT_MAX_STEPS = 10
@@ -126,7 +129,23 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
     values["model_settings"] = check_model_settings(values.get("model_settings"))
     values["permissions"] = permission_rules(values.get("permissions"))
     values["tools"] = _tools(values.get("tools"), ask_question=bool(values.get("ask_question")))
+    _warn_of_rules_without_tool(values["permissions"], values["tools"])
     return AgentOptions(**values)
+
+
+def _warn_of_rules_without_tool(rules: Iterable[PermissionRule], tools: Mapping[str, Tool]) -> None:
+    """Say loudly when a rule names a tool the agent does not have: a `deny` that guards nothing is a trap."""
+    for index, rule in enumerate(rules):
+        names = (rule.tool,) if isinstance(rule.tool, str) else rule.tool
+        for name in names if isinstance(names, tuple) else ():
+            if name != "*" and name not in tools:
+                _log.warning(
+                    "permissions.%d: the agent has no tool %r, so this %r rule does nothing%s.",
+                    index,
+                    name,
+                    rule.action,
+                    did_you_mean(name, tools),
+                )
 
 
 def check_max_steps(value: Any) -> int:

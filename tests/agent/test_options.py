@@ -117,3 +117,24 @@ async def test_a_changed_copy_shares_the_sessions_and_leaves_the_agent_alone():
     assert (first.name, second.name) == ("a", "b")
     with pytest.raises(ConfigurationError, match="did you mean 'max_steps'"):
         first.with_options(max_step=1)
+
+
+@pytest.mark.spec("HAZ-08")
+def test_a_rule_for_a_tool_that_does_not_exist_warns_with_the_nearest_name(caplog):
+    @tool
+    async def write_file(path: str) -> str:
+        """Write a file."""
+        return path
+
+    rules = [
+        {"tool": "wirte_file", "action": "deny"},
+        {"tool": ["write_file", "shell"], "action": "ask"},
+        {"tool": "*", "action": "allow"},
+    ]
+    with caplog.at_level("WARNING", logger="lousho"):
+        create_agent(provider=mock_model(["x"]), tools=[write_file], permissions=rules)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert "permissions.0" in said[0]
+    assert "did you mean 'write_file'?" in said[0]
+    assert "'shell'" in said[1]
