@@ -239,7 +239,7 @@ async def test_usage_shows_tokens_marks_estimates_and_prices_only_what_has_a_pri
     assert int(figures[4]) > 0
 
 
-@pytest.mark.spec("CLI-54", "HAZ-51")
+@pytest.mark.spec("CLI-54", "HAZ-51", "ERR-16")
 async def test_a_failed_turn_shows_category_status_code_and_fix_and_the_conversation_goes_on(talk: Talk) -> None:
     failure = CompactedLLMProviderError(
         CompactedError(error="User not found.", category="auth-failure", retryable=False, status_code=401)

@@ -44,7 +44,7 @@ def test_success_is_0_and_a_failure_at_work_is_1(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.spec("CLI-09")
+@pytest.mark.spec("CLI-09", "ERR-16")
 def test_an_agent_that_cannot_load_is_reported_with_code_and_fix(run_lousho: RunLousho, tmp_path: Path) -> None:
     (tmp_path / "broken.yaml").write_text("name: [unclosed\n")
 

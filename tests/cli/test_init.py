@@ -303,7 +303,7 @@ def test_a_checkout_depends_on_itself(run_lousho: RunLousho, tmp_path: Path, pro
         assert document["project"]["dependencies"] == [f"lousho @ {project_root.as_uri()}"]
 
 
-@pytest.mark.spec("HAZ-53")
+@pytest.mark.spec("HAZ-53", "ENV-17")
 @pytest.mark.parametrize("by", ["flag", "variable"])
 @pytest.mark.parametrize("manager", ["uv", "pip"])
 def test_a_wheel_is_copied_into_the_project_and_kept_out_of_git(

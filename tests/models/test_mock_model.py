@@ -226,7 +226,7 @@ async def test_an_empty_script_has_nothing_to_repeat():
         await mock_model([], on_exhausted="repeat-last").generate(request())
 
 
-@pytest.mark.spec("TEST-09", "QS-14")
+@pytest.mark.spec("TEST-09", "QS-14", "ERR-101")
 async def test_unused_turns_are_a_failed_test_and_reset_starts_over():
     model = mock_model([{"tool_calls": [{"name": "a"}]}, "second"])
     await model.generate(request())

@@ -111,7 +111,7 @@ def test_the_environment_picks_the_first_of_its_variables(chosen: tuple[tuple[st
     )
 
 
-@pytest.mark.spec("QS-05")
+@pytest.mark.spec("QS-05", "ENV-01")
 @pytest.mark.parametrize("first", ["LOUSHO_MODEL", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"])
 async def test_an_agent_without_a_model_asks_the_environment(vendor: FakeVendor, first: str):
     openai = {"OPENAI_API_KEY": "k-1", "OPENAI_BASE_URL": f"{vendor.url}/o"}

@@ -118,7 +118,7 @@ async def test_arguments_that_are_no_object_are_compared_as_they_are(args: str, 
     assert "request.messages[2].toolCalls[0].arguments" in error.detail
 
 
-@pytest.mark.spec("TEST-15")
+@pytest.mark.spec("TEST-15", "ENV-18")
 async def test_a_mismatch_shows_the_first_difference_and_how_to_record_again(ask: Any, tmp_path: Path):
     cassette = tmp_path / "refund-flow.json"
     await record(cassette, ask("hi"), ask("Refund order 1234", messages=[Message("user", "Refund order 1234")]))
