@@ -51,7 +51,7 @@ def read_arguments(text: str) -> ReadArguments:
     try:
         value = _loads(text)
         if isinstance(value, dict):
-            return ReadArguments(cast("dict[str, Any]", _holdable(cast("object", value), DEEPEST_ARGUMENTS)))
+            return ReadArguments(_holdable_object(cast("dict[str, Any]", value)))
         inner = _repaired(value) if isinstance(value, str) else None
         problem = f"arguments are not a JSON object; received: {_shown(text)}"
     except ValueError as error:
@@ -87,7 +87,7 @@ def _repaired(text: str) -> dict[str, Any] | None:
         try:
             value = _loads(attempt)
             if isinstance(value, dict):
-                return cast("dict[str, Any]", _holdable(cast("object", value), DEEPEST_ARGUMENTS))
+                return _holdable_object(cast("dict[str, Any]", value))
         except ValueError:
             continue
         if isinstance(value, str) and len(value) < len(text):
@@ -114,13 +114,21 @@ def _without_trailing_commas(text: str) -> str:
 
 def _loads(text: str) -> object:
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None  # plain: caught right here, turned into an issue
 
 
+def _holdable_object(value: dict[str, Any]) -> dict[str, Any]:
+    """Return parsed arguments with clean text. Raises `_NotHoldable`."""
+    for key, item in value.items():
+        plain = item.isascii() if isinstance(item, str) else isinstance(item, int) or item is None
+        if not plain or not key.isascii():
+            return cast("dict[str, Any]", _holdable(value, DEEPEST_ARGUMENTS))
+    return value
+
+
 def _holdable(value: object, levels: int) -> object:
-    """Return a parsed value with clean text."""
     if isinstance(value, str):
         return value if value.isascii() else clean_text(value)
     if isinstance(value, dict):
@@ -139,6 +147,9 @@ def _holdable(value: object, levels: int) -> object:
 
 def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not JSON")  # plain: caught by the reader, turned into an issue
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
 
 
 def _shown(text: str) -> str:
