@@ -159,6 +159,8 @@ class PipedLines:
             await self._read()
         if end < 0 and not self._text and not overlong:
             raise EndOfInput
+        if self.echoes:
+            self._screen.typed()
         end = len(self._text) if end < 0 else end
         line, self._text = self._text[:end], self._text[end + 1 :]
         return checked(line.removesuffix("\r"), overlong=overlong)

@@ -87,6 +87,12 @@ class Screen:
         with self.lock:
             self._put(self.talk, f"{text}\n")
 
+    def typed(self) -> None:
+        """Take note that a person ended the line with Enter, which the terminal showed by itself."""
+        with self.lock:
+            if self.talk in self._unfinished:
+                self._unfinished.remove(self.talk)
+
     def printed(self, text: str) -> None:
         """Write what the agent's own code printed: it is talk, so that it never mixes with the agent's words."""
         with self.lock:

@@ -78,7 +78,7 @@ def test_ctrl_c_does_not_wait_for_a_tool_that_never_ends(terminal: OpenTerminal,
     screen.send(CTRL_C)
     seconds = screen.wait_for(r"aborted\n\[usage\] .*\n>$")
     screen.send("hello\r")
-    screen.wait_for("You said hello")
+    screen.wait_for(r"You said hello\.\n.*\n>$")
     screen.send(CTRL_D)
 
     assert screen.wait_for_exit() == 0
@@ -115,7 +115,7 @@ def test_ctrl_c_with_a_draft_drops_the_draft_and_does_not_count(terminal: OpenTe
     screen.send(CTRL_C)
     screen.wait_for("press Ctrl-C again")
     screen.send("hello\r")
-    screen.wait_for("You said hello")
+    screen.wait_for(r"^\[usage\] .*\n>$")
     screen.send(CTRL_C)
     screen.wait_for(r"(?s)You said hello.*press Ctrl-C again")
     screen.send(CTRL_D)
@@ -347,6 +347,7 @@ def test_a_terminal_that_can_do_nothing_still_talks(plain_terminal: PtyScreen) -
 
     assert screen.wait_for_exit() == 0
     assert "\x1b" not in screen.raw
+    assert screen.rows[:2] == ["> hello", "You said hello."]
 
 
 def test_there_too_a_line_typed_early_is_no_answer_to_an_approval(plain_terminal: PtyScreen) -> None:
