@@ -22,6 +22,11 @@ class AgentCheckpoints:
         self._sessions = sessions
         self._tools = tools
 
+    @property
+    def saves_the_end(self) -> bool:
+        """Whether the run is a turn of a session."""
+        return self._sessions is not None
+
     async def model_turn(self, state: RunState) -> None:
         """Nothing is kept between steps without a durable store."""
 
@@ -59,8 +64,11 @@ class AgentCheckpoints:
         )
 
     async def finished(self, state: RunState) -> None:
-        """Commit a session's turn. Raises `LOUSHO_SESSION_BUSY` when another writer committed one meanwhile."""
-        if self._sessions is None or state.session_id is None:
+        """Commit a session's turn; one that was aborted before the model was asked leaves nothing.
+
+        Raises `LOUSHO_SESSION_BUSY` when another writer committed one meanwhile.
+        """
+        if self._sessions is None or state.session_id is None or not state.step:
             return
         record = SessionRecord(
             id=state.session_id,

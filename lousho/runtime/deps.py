@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,13 +11,22 @@ from lousho.core.cancel import CancelSignal
 from lousho.models.provider import LLMProvider, ToolDefinition
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.emitter import Emitter
+from lousho.runtime.racing import uninterrupted
 from lousho.runtime.state import RunState
 from lousho.tools.definition import Tool
 from lousho.tracing.tracer import NULL_SPAN, NULL_TRACER, Span, Tracer
 
 
 class Checkpointer(Protocol):
-    """Where a run saves itself. The default one does nothing; a store's one writes before anything can be lost."""
+    """Where a run saves itself. The default one does nothing; a store's one writes before anything can be lost.
+
+    `paused()` and `finished()` are run to their end even when the task of the run is cancelled meanwhile.
+    """
+
+    @property
+    def saves_the_end(self) -> bool:
+        """Whether `finished()` writes anything."""
+        ...
 
     async def model_turn(self, state: RunState) -> None:
         """The model answered; no tool has run yet."""
@@ -74,10 +84,22 @@ class RunDeps:
     span: Span = NULL_SPAN
     step_open: bool = False
     """Whether the stream has a `step.start` without its `step.done`."""
+    cancelled: asyncio.CancelledError | None = None
+    """The cancellation of the task that runs it, raised again once the run has ended in order."""
     definitions: list[ToolDefinition] = field(init=False)
+    rules_wait: bool = field(init=False)
+    """Whether a permission rule calls a function of the application, which may take its time."""
 
     def __post_init__(self) -> None:
         self.definitions = [tool.definition for tool in self.tools.values()]
+        self.rules_wait = any(rule.when is not None for rule in self.rules)
+
+    async def save(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a save to its end. A cancellation that comes meanwhile is kept for later; raises what the save raised."""
+        saved = await uninterrupted(work)
+        self.cancelled = self.cancelled or saved.cancelled
+        if saved.error is not None:
+            raise saved.error
 
     @property
     def audits(self) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from lousho.core.events import AgentEvent
 
-EventListener = Callable[[AgentEvent], None]
+EventListener = Callable[[AgentEvent], object]
 _log = logging.getLogger("lousho.runtime")
 
 
@@ -47,11 +50,33 @@ class Emitter:
         self._seq += 1
         for listener in self._listeners:
             try:
-                listener(event)
-            except Exception:  # noqa: BLE001 - a listener is the application's code
-                if not self._warned:
-                    self._warned = True
-                    _log.warning("An event listener raised; the run goes on.", exc_info=True)
+                answer = listener(event)
+            except (Exception, asyncio.CancelledError):  # noqa: BLE001 - a listener is the application's code
+                self._warn("An event listener raised; the run goes on.", raised=True)
+            else:
+                if answer is not None:
+                    self._not_awaited(answer)
+
+    def tell(self, listener: Callable[..., object], *args: Any) -> None:
+        """Call another of the application's listeners; it can fail the run no more than one for events can."""
+        try:
+            self._not_awaited(listener(*args))
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - a listener is the application's code
+            self._warn("A listener raised; the run goes on.", raised=True)
+
+    def close(self) -> None:
+        """End the stream: what still emits, an abandoned tool for one, is not heard any more."""
+        self._listeners = ()
+
+    def _not_awaited(self, answer: object) -> None:
+        if inspect.iscoroutine(answer):
+            answer.close()
+            self._warn("A listener is an async function, so it does nothing; make it a plain one.")
+
+    def _warn(self, text: str, *, raised: bool = False) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning(text, exc_info=raised)
 
     def _timestamp(self) -> str:
         now = time.time()

@@ -19,8 +19,10 @@ from lousho.core.events import (
     bare_message,
     error_name,
 )
+from lousho.core.json_values import clean_text
 from lousho.core.messages import FunctionCall, Message, ToolCall
 from lousho.runtime.deps import RunDeps
+from lousho.runtime.model_output import default_model, provider_name, tool_name_of
 from lousho.runtime.model_turn import ModelTurn, request_for, take_turn, usage_of
 from lousho.runtime.racing import Aborted
 from lousho.runtime.result import RunResult, result_of
@@ -34,37 +36,45 @@ async def drive(state: RunState, deps: RunDeps) -> RunResult:
 
     Returns the result; raises what the run failed with (its `usage` attached) after `error` and `run.done` were
     emitted. An abort by signal is a result. When the calling task is cancelled the run keeps what it has, like an
-    abort, and the cancellation goes on.
+    abort, and the cancellation goes on once that is saved.
     """
     deps.span = deps.tracer.start("run", state.agent_name)
     deps.emitter.emit(RunStartEvent(agent_name=state.agent_name, agent_id=deps.agent_id, version=deps.agent_version))
     failure: BaseException | None = None
     try:
+        await _advance(state, deps)
+        if isinstance(state.next, Finished) and deps.checkpointer.saves_the_end:
+            await deps.save(deps.checkpointer.finished(state))
+    except BaseException as error:
+        failure = error
+        _emit_failure(state, deps, error)
+        deps.emitter.close()
+        if deps.cancelled is not None:
+            raise deps.cancelled from error
+        raise
+    finally:
+        deps.signal.detach()
+        deps.span.end(failure or deps.cancelled)
+    _emit_done(state, deps)
+    deps.emitter.close()
+    if deps.cancelled is not None:
+        raise deps.cancelled
+    return result_of(state)
+
+
+async def _advance(state: RunState, deps: RunDeps) -> None:
+    """Take step after step until the run has ended or waits. A stop from outside ends it as `aborted`."""
+    try:
         while not isinstance(state.next, (Paused, Finished)):
             if deps.signal.aborted:
                 raise Aborted(deps.signal.reason)
             await _STEPS[type(state.next)](state, deps)
-        if isinstance(state.next, Finished):
-            await deps.checkpointer.finished(state)
     except Aborted as stop:
         _finish_aborted(state, deps, stop.reason)
-        await deps.checkpointer.finished(state)
     except asyncio.CancelledError as cancelled:
-        failure = cancelled
+        deps.cancelled = cancelled
         deps.signal.abort("The task that ran the agent was cancelled.")
         _finish_aborted(state, deps, deps.signal.reason)
-        await asyncio.shield(deps.checkpointer.finished(state))
-        _emit_done(state, deps)
-        raise
-    except Exception as error:
-        failure = error
-        _emit_failure(state, deps, error)
-        raise
-    finally:
-        deps.signal.detach()
-        deps.span.end(failure)
-    _emit_done(state, deps)
-    return result_of(state)
 
 
 async def call_model(state: RunState, deps: RunDeps) -> None:
@@ -76,7 +86,8 @@ async def call_model(state: RunState, deps: RunDeps) -> None:
     open_step(state, deps)
     turn = ModelTurn()
     request = request_for(state, deps)
-    span = deps.tracer.start("chat", request.model or deps.provider.default_model or deps.provider.name, deps.span)
+    name = request.model or default_model(deps.provider) or provider_name(deps.provider)
+    span = deps.tracer.start("chat", name, deps.span)
     failure: BaseException | None = None
     try:
         await take_turn(request, deps, turn)
@@ -98,7 +109,7 @@ def _record_turn(state: RunState, deps: RunDeps, turn: ModelTurn) -> None:
     text = turn.text
     if text:
         deps.emitter.emit(TextDoneEvent(text=text))
-    calls = _distinct_calls(turn.tool_calls, state)
+    calls = _distinct_calls(turn.tool_calls, state, deps)
     state.messages.append(Message("assistant", text, tool_calls=calls, reasoning=tuple(turn.reasoning)))
     state.text = text
     reason = turn.finish_reason or "other"
@@ -120,8 +131,10 @@ def finish(state: RunState, reason: Any, text: str) -> None:
     state.next = Finished()
 
 
-def _distinct_calls(calls: list[ToolCall], state: RunState) -> tuple[ToolCall, ...]:
-    """Return the calls with ids that are set and unique within the run, so that every result has one owner."""
+def _distinct_calls(calls: list[ToolCall], state: RunState, deps: RunDeps) -> tuple[ToolCall, ...]:
+    """Return the calls as the transcript holds them: ids that are set and unique within the run, so that every result
+    has one owner, and names that a provider takes back.
+    """
     taken = {call.id for message in state.new_messages for call in message.tool_calls}
     distinct: list[ToolCall] = []
     for call in calls:
@@ -131,7 +144,9 @@ def _distinct_calls(calls: list[ToolCall], state: RunState) -> tuple[ToolCall, .
             call_id = f"{call.id or 'call'}_{number}"
             number += 1
         taken.add(call_id)
-        distinct.append(call if call_id == call.id else ToolCall(call_id, FunctionCall(call.name, call.arguments)))
+        name = tool_name_of(call.name, deps.tools)
+        kept = call_id == call.id and name == call.name
+        distinct.append(call if kept else ToolCall(call_id, FunctionCall(name, call.arguments)))
     return tuple(distinct)
 
 
@@ -148,11 +163,11 @@ def _finish_aborted(state: RunState, deps: RunDeps, reason: BaseException | None
         record_results(state)
     close_step(state, deps, "aborted")
     if reason is not None:
-        state.abort_reason = {"name": error_name(reason), "message": bare_message(reason)}
+        state.abort_reason = {"name": error_name(reason), "message": clean_text(bare_message(reason))}
     finish(state, "aborted", state.text)
 
 
-def _emit_failure(state: RunState, deps: RunDeps, error: Exception) -> None:
+def _emit_failure(state: RunState, deps: RunDeps, error: BaseException) -> None:
     attach_usage(error, state.usage)
     close_step(state, deps, "error")
     deps.emitter.emit(ErrorEvent(error=ErrorInfo.of(error)))
@@ -168,7 +183,7 @@ def _emit_done(state: RunState, deps: RunDeps) -> None:
 def _model_name(turn: ModelTurn, deps: RunDeps) -> str:
     if turn.served_by is not None:
         return f"{turn.served_by.provider}/{turn.served_by.model or ''}".rstrip("/")
-    return f"{deps.provider.name}/{deps.model or deps.provider.default_model or ''}".rstrip("/")
+    return f"{provider_name(deps.provider)}/{deps.model or default_model(deps.provider) or ''}".rstrip("/")
 
 
 def _max_steps_text(max_steps: int) -> str:

@@ -9,20 +9,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from types import TracebackType
 
 from lousho.core.events import ApprovalRequestedEvent, ToolResumeEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import Message
+from lousho.runtime.arguments import copied
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
-from lousho.runtime.racing import Aborted, unless_aborted
+from lousho.runtime.racing import Aborted
 from lousho.runtime.state import CallModel, CallSlot, Paused, RunState
 from lousho.runtime.step_events import close_step, last_usage
 from lousho.runtime.tool_call import (
     CANCELLED,
     ReadyCall,
+    admit,
     announce,
-    prepare,
     ready_without_gate,
     run_call,
     settle_failed,
@@ -31,23 +33,60 @@ from lousho.tools.definition import Tool
 
 
 class Batch:
-    """Runs calls side by side, at most `tool_concurrency` at once.
+    """Runs calls side by side, at most `tool_concurrency` at once. Leaving it waits for those that run.
 
-    An error that ends the run stops further starts; the calls that are running settle first.
+    An error that ends the run stops further starts; the calls that are running settle first. Only a cancellation of
+    the run's task cuts them short.
     """
 
     def __init__(self, state: RunState, deps: RunDeps) -> None:
         self._state = state
         self._deps = deps
         self._running: set[asyncio.Task[None]] = set()
-        self.failure: BaseException | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def stopped(self) -> bool:
+        """Whether no more calls may start."""
+        return self._failure is not None or self._deps.signal.aborted
+
+    async def __aenter__(self) -> Batch:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, GeneratorExit):  # the loop is gone: nothing can be awaited
+            return
+        if isinstance(error, asyncio.CancelledError):
+            await self._cut_short()
+            return
+        try:
+            while self._running:
+                await asyncio.wait(self._running)
+        except asyncio.CancelledError:
+            await self._cut_short()
+            raise
+        if error is None and self._failure is not None:
+            raise self._failure
+
+    async def _cut_short(self) -> None:
+        """Cancel the running calls and wait until they are settled, which no tool can delay."""
+        for task in self._running:
+            task.cancel()
+        while self._running:
+            try:
+                await asyncio.wait(self._running)
+            except asyncio.CancelledError:  # once is enough
+                continue
 
     async def start(self, call: ReadyCall, *, last: bool) -> None:
         """Start a call, waiting for a free place; the last one of a batch, or a lone one, runs in this task."""
         limit = self._deps.tool_concurrency
         while limit is not None and len(self._running) >= limit:
             await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-        if self.failure is not None:
+        if self.stopped:
+            settle_failed(call.slot, self._state, self._deps, call.started, CANCELLED, "cancelled")
             return
         if limit == 1 or (last and not self._running):
             await self._run(call)
@@ -59,73 +98,52 @@ class Batch:
     async def _run(self, call: ReadyCall) -> None:
         try:
             await run_call(call, self._state, self._deps)
+            await self._deps.checkpointer.call_settled(self._state)
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - kept until the running calls have settled, then raised
-            if self.failure is None:
-                self.failure = error
-            return
-        await self._deps.checkpointer.call_settled(self._state)
-
-    async def finish(self) -> None:
-        """Wait for the running calls; raises the first error that ends the run."""
-        try:
-            while self._running:
-                await asyncio.wait(self._running)
-        except asyncio.CancelledError:
-            for task in self._running:
-                task.cancel()
-            await asyncio.gather(*self._running, return_exceptions=True)
-            raise
-        if self.failure is not None:
-            raise self.failure
+            if self._failure is None:
+                self._failure = error
 
 
 async def run_tools(state: RunState, deps: RunDeps) -> None:
     """Pass every new call of the step through the gate and run those that may run."""
     arguments = {call.id: call.arguments for call in state.messages[-1].tool_calls}
-    batch = Batch(state, deps)
     slots = [slot for slot in state.batch if slot.status == "new"]
-    for index, slot in enumerate(slots):
-        if batch.failure is not None or deps.signal.aborted:
-            break
-        problem = announce(slot, arguments[slot.tool_call_id], deps)
-        try:
-            ready = await unless_aborted(prepare(slot, problem, state, deps), deps.signal)
-        except Aborted:
-            settle_failed(slot, state, deps, 0.0, CANCELLED, "cancelled")
-            break
-        if ready is None:
-            await deps.checkpointer.call_settled(state)
-        elif ready.verdict.action == "ask":
-            slot.status = "waiting"
-            slot.ttl_ms = ready.verdict.ttl_ms
-        else:
-            await batch.start(ready, last=index == len(slots) - 1)
-    await batch.finish()
+    async with Batch(state, deps) as batch:
+        for index, slot in enumerate(slots):
+            if batch.stopped:
+                break
+            ready = await admit(slot, announce(slot, arguments[slot.tool_call_id], deps), state, deps)
+            if ready is None:
+                await deps.checkpointer.call_settled(state)
+            elif ready.verdict.action == "ask":
+                slot.status = "waiting"
+                slot.ttl_ms = ready.verdict.ttl_ms
+            else:
+                await batch.start(ready, last=index == len(slots) - 1)
     await _after_batch(state, deps)
 
 
 async def run_decided(state: RunState, deps: RunDeps) -> None:
     """Settle the calls a person has decided: approved ones run in call order, rejected ones tell the model so."""
-    batch = Batch(state, deps)
     slots = [slot for slot in state.batch if slot.status in ("approved", "rejected", "expired")]
-    for index, slot in enumerate(slots):
-        if batch.failure is not None or deps.signal.aborted:
-            break
-        args = slot.args or {}
-        deps.emitter.emit(ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args))
-        if slot.status == "rejected":
-            _reject(slot, deps.tools[slot.tool_name], state, deps)
-            continue
-        if slot.status == "expired":
-            text = f"Approval of {slot.tool_name!r} expired before it was decided"
-            settle_failed(slot, state, deps, time.monotonic(), text, "denied")
-            continue
-        ready = ready_without_gate(slot, deps.tools[slot.tool_name], state, deps)
-        if ready is not None:
-            await batch.start(ready, last=index == len(slots) - 1)
-    await batch.finish()
+    async with Batch(state, deps) as batch:
+        for index, slot in enumerate(slots):
+            if batch.stopped:
+                break
+            args = copied(slot.args or {})
+            deps.emitter.emit(ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args))
+            if slot.status == "rejected":
+                _reject(slot, deps.tools[slot.tool_name], state, deps)
+                continue
+            if slot.status == "expired":
+                text = f"Approval of {slot.tool_name!r} expired before it was decided"
+                settle_failed(slot, state, deps, time.monotonic(), text, "denied")
+                continue
+            ready = ready_without_gate(slot, deps.tools[slot.tool_name], state, deps)
+            if ready is not None:
+                await batch.start(ready, last=index == len(slots) - 1)
     await _after_batch(state, deps)
 
 
@@ -195,7 +213,7 @@ async def pause(state: RunState, deps: RunDeps) -> None:
     state.finish_reason = "awaiting-approval"
     state.text = ""
     state.next = Paused()
-    await deps.checkpointer.paused(state)
+    await deps.save(deps.checkpointer.paused(state))
     for slot in waiting:
         question = question_of(slot, deps.tools.get(slot.tool_name))
         deps.emitter.emit(
@@ -203,7 +221,7 @@ async def pause(state: RunState, deps: RunDeps) -> None:
                 approval_id=slot.approval_id or "",
                 tool_call_id=slot.tool_call_id,
                 tool_name=slot.tool_name,
-                args=slot.args or {},
+                args=copied(slot.args or {}),
                 kind="question" if question is not None else None,
                 question=question,
                 expires_at=slot.expires_at,
@@ -219,7 +237,7 @@ def question_of(slot: CallSlot, tool: Tool | None) -> dict[str, object] | None:
     args = slot.args or {}
     question: dict[str, object] = {"text": str(args.get("question", ""))}
     if args.get("options"):
-        question["options"] = args["options"]
+        question["options"] = copied(args["options"])
     if "allowFreeText" in args:
         question["allowFreeText"] = args["allowFreeText"]
     return question

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from lousho.core.cancel import CancelSignal
-from lousho.core.errors import PropagatingToolError, ToolArgumentsValidationError, never_wrap
 from lousho.core.errors import TimeoutError as OverdueError
+from lousho.core.errors import ToolArgumentsValidationError, ToolExecutionError, deciding_error, never_wrap
 from lousho.core.events import (
     ErrorInfo,
     PermissionDecisionEvent,
@@ -23,12 +23,12 @@ from lousho.core.events import (
     ToolPartialEvent,
     ToolStartEvent,
 )
-from lousho.core.json_values import dump_json, to_json_value
+from lousho.core.json_values import Json, clean_text, dump_json, to_json_value, write_json
 from lousho.policy.gate import RUN, Verdict, decide
-from lousho.runtime.arguments import arguments_error, read_arguments
+from lousho.runtime.arguments import arguments_error, copied, read_arguments
 from lousho.runtime.deps import RunDeps, ToolErrorInfo
 from lousho.runtime.emitter import timestamp_now
-from lousho.runtime.racing import Aborted, wait_for
+from lousho.runtime.racing import Aborted, SelfCancelled, outcome_of, start, unless_aborted, wait_for
 from lousho.runtime.state import CallSlot, RunState
 from lousho.runtime.threads import in_thread
 from lousho.tools.context import ApprovalInfo, ToolContext
@@ -74,18 +74,34 @@ def announce(slot: CallSlot, arguments: str, deps: RunDeps) -> str | None:
     """Read the model's arguments into the slot and emit `tool.start`; returns the complaint about them, if any."""
     read = read_arguments(arguments)
     slot.args, slot.raw_args = read.args, read.raw
+    args = copied(read.args or {})
     deps.emitter.emit(
-        ToolStartEvent(
-            tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=read.args or {}, raw_args=read.raw
-        )
+        ToolStartEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args, raw_args=read.raw)
     )
     return read.problem
 
 
-async def prepare(slot: CallSlot, problem: str | None, state: RunState, deps: RunDeps) -> ReadyCall | None:
-    """Check a call and pass it through the gate; `None` when that settled it (unknown tool, bad arguments, denied)."""
+async def admit(slot: CallSlot, problem: str | None, state: RunState, deps: RunDeps) -> ReadyCall | None:
+    """Prepare a call, waiting for its gate only as long as the run goes on; `None` when the call is settled."""
     started = time.monotonic()
     tool = deps.tools.get(slot.tool_name)
+    work = prepare(slot, problem, tool, state, deps)
+    if not deps.rules_wait and (tool is None or isinstance(tool.needs_approval, bool)):
+        return await work
+    try:
+        return await unless_aborted(work, deps.signal)
+    except Aborted:
+        settle_failed(slot, state, deps, started, CANCELLED, "cancelled")
+    except SelfCancelled as error:
+        settle_failed(slot, state, deps, started, error, None)
+    return None
+
+
+async def prepare(
+    slot: CallSlot, problem: str | None, tool: Tool | None, state: RunState, deps: RunDeps
+) -> ReadyCall | None:
+    """Check a call and pass it through the gate; `None` when that settled it (unknown tool, bad arguments, denied)."""
+    started = time.monotonic()
     if tool is None:
         known = ", ".join(sorted(deps.tools)) or "none"
         settle_failed(slot, state, deps, started, f"There is no tool {slot.tool_name!r}. Tools: {known}.", "not-found")
@@ -93,15 +109,12 @@ async def prepare(slot: CallSlot, problem: str | None, state: RunState, deps: Ru
     try:
         if problem is not None or slot.args is None:
             raise arguments_error(slot.tool_name, problem or "arguments are missing")
-        parsed = tool.parse(slot.args)
-    except ToolArgumentsValidationError as error:
-        settle_failed(slot, state, deps, started, error, "validation")
-        return None
-    context = context_for(slot, state, deps)
-    try:
-        verdict = await decide(tool, slot.args, parsed, context, deps.rules)
-    except Exception as error:  # a rule's or a gate's own failure is the call's failure, and the model is told
-        if never_wrap(error):
+        parsed = tool.parse(copied(slot.args))
+        context = context_for(slot, state, deps)
+        verdict = await decide(tool, copied(slot.args) if deps.rules_wait else slot.args, parsed, context, deps.rules)
+    except (Exception, SystemExit) as error:
+        # A validator's, a rule's or a gate's own failure is the call's failure, and the model is told.
+        if isinstance(error, Exception) and never_wrap(error):
             raise
         settle_failed(slot, state, deps, started, error, None)
         return None
@@ -120,9 +133,9 @@ def ready_without_gate(slot: CallSlot, tool: Tool, state: RunState, deps: RunDep
     """Return an approved call, its arguments checked again; `None` when they no longer fit and that settled it."""
     started = time.monotonic()
     try:
-        parsed = tool.parse(slot.args or {})
-    except ToolArgumentsValidationError as error:
-        settle_failed(slot, state, deps, started, error, "validation")
+        parsed = tool.parse(copied(slot.args or {}))
+    except Exception as error:  # noqa: BLE001 - bad arguments, or a validator that fails by itself
+        settle_failed(slot, state, deps, started, error, None)
         return None
     return ReadyCall(slot, tool, parsed, context_for(slot, state, deps), RUN, started)
 
@@ -134,19 +147,21 @@ async def run_call(call: ReadyCall, state: RunState, deps: RunDeps) -> None:
     span = deps.tracer.start("tool", slot.tool_name, deps.span)
     failure: BaseException | None = None
     try:
-        value = await _invoke(call, deps)
+        result = to_json_value(await _invoke(call, deps))
     except Aborted:
         settle_failed(slot, state, deps, call.started, CANCELLED, "cancelled")
     except asyncio.CancelledError:
         settle_failed(slot, state, deps, call.started, CANCELLED, "cancelled")
         raise
-    except Exception as error:
-        failure = error
-        settle_failed(slot, state, deps, call.started, error, None)
-        if isinstance(error, PropagatingToolError) or never_wrap(error):
+    except BaseException as raised:
+        failure = error = deciding_error(raised)
+        if not isinstance(error, (Exception, SystemExit)):  # an interrupt, or the exit of a test runner
             raise
+        settle_failed(slot, state, deps, call.started, error, None)
+        if isinstance(error, Exception) and never_wrap(error):
+            raise error from error.__cause__
     else:
-        settle_done(slot, state, deps, call.started, value)
+        settle_done(slot, deps, call.started, result)
     finally:
         span.end(failure)
 
@@ -155,7 +170,7 @@ async def _invoke(call: ReadyCall, deps: RunDeps) -> Any:
     """Return what the tool returns, bounded by its timeout and the run's signal."""
     tool, context = call.tool, call.context
     if tool.style == "async-generator":
-        work = asyncio.ensure_future(_drain(tool.invoke(call.parsed, context), call.slot, deps))
+        work = start(_drain(tool.invoke(call.parsed, context), call.slot, deps))
         return await _bounded(work, deps.signal, None, call, None)
     signal, own = deps.signal, None
     if tool.timeout_ms is not None:
@@ -164,14 +179,20 @@ async def _invoke(call: ReadyCall, deps: RunDeps) -> Any:
 
         context = replace(context, abort_signal=own)
     if tool.style == "async":
-        task: asyncio.Future[Any] = asyncio.ensure_future(tool.invoke(call.parsed, context))
+        task: asyncio.Future[Any] = start(tool.invoke(call.parsed, context))
     else:
         task = in_thread(tool.invoke, call.parsed, context)
     value = await _bounded(task, signal, tool.timeout_ms, call, own)
     if inspect.isasyncgen(value):
-        return await _bounded(asyncio.ensure_future(_drain(value, call.slot, deps)), signal, None, call, None)
+        return await _bounded(start(_drain(value, call.slot, deps)), signal, None, call, None)
     if inspect.isawaitable(value):  # a sync function that handed back a coroutine
-        return await _bounded(asyncio.ensure_future(value), signal, tool.timeout_ms, call, own)
+        value = await _bounded(start(value), signal, tool.timeout_ms, call, own)
+    if inspect.isgenerator(value):
+        raise ToolExecutionError(
+            f"The tool {tool.name!r} returned a generator, which is no result: "
+            "return a list, or make it an async generator to stream.",
+            tool.name,
+        )
     return value
 
 
@@ -180,9 +201,9 @@ async def _bounded(
 ) -> Any:
     outcome = await wait_for(task, signal, timeout_ms)
     if outcome == "done":
-        if task.cancelled():
-            raise Aborted(None)
-        return task.result()
+        if signal.aborted and task.cancelled():
+            raise Aborted(signal.reason)
+        return outcome_of(task)
     if outcome == "aborted":
         raise Aborted(signal.reason)
     overdue = OverdueError(
@@ -196,11 +217,16 @@ async def _bounded(
 
 
 async def _drain(snapshots: AsyncIterator[Any], slot: CallSlot, deps: RunDeps) -> Any:
-    """Emit every snapshot of a generator tool; the last one is the result. The generator is always closed."""
+    """Emit every snapshot of a generator tool; the last one is the result. The generator is always closed.
+
+    One that goes on after the call was settled, because it ignored its cancellation, is not heard any more.
+    """
     last: Any = None
     index = 0
     try:
         async for snapshot in snapshots:
+            if slot.status != "running":
+                return None
             last = snapshot
             deps.emitter.emit(
                 ToolPartialEvent(
@@ -218,10 +244,9 @@ async def _drain(snapshots: AsyncIterator[Any], slot: CallSlot, deps: RunDeps) -
             await close()
 
 
-def settle_done(slot: CallSlot, state: RunState, deps: RunDeps, started: float, value: Any) -> None:
+def settle_done(slot: CallSlot, deps: RunDeps, started: float, result: Json) -> None:
     """Record a call's result and emit `tool.done`."""
-    result = to_json_value(value)
-    slot.content = cap_result(result if isinstance(result, str) else dump_json(result), deps.max_tool_result_chars)
+    slot.content = cap_result(result if isinstance(result, str) else write_json(result), deps.max_tool_result_chars)
     slot.is_error = False
     slot.status = "settled"
     deps.emitter.emit(
@@ -251,7 +276,7 @@ def settle_failed(
     slot.status = "settled"
     if result["kind"] != "not-run":
         state.tool_errors += 1
-    info = ErrorInfo(name=str(result["error"]), message=str(result["message"]))
+    info = ErrorInfo(name=str(result["error"]), message=clean_text(str(result["message"])))
     deps.emitter.emit(
         ToolErrorEvent(
             tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, error=info, duration_ms=_elapsed(started)
@@ -294,7 +319,7 @@ def _audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
         decision=verdict.decision,
         rule=rule,
         reason=verdict.reason if verdict.action == "deny" and found is None else None,
-        args=None if deps.redact_content else slot.args,
+        args=None if deps.redact_content else copied(slot.args),
         at=timestamp_now(),
     )
     deps.emitter.emit(event)
@@ -302,7 +327,7 @@ def _audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
         entry = event.to_dict()
         for key in ("type", "runId", "seq", "timestamp", "v"):
             entry.pop(key, None)
-        deps.on_permission_decision(entry, deps.principal)
+        deps.emitter.tell(deps.on_permission_decision, entry, deps.principal)
 
 
 def _elapsed(started: float) -> int:
