@@ -155,7 +155,7 @@ class Evidence:
         seen: set[str] = set()
         for index in range(lo, hi):
             unit = self.reading.units[index]
-            quiet = quiet or unit.low in {"saying", ":"}
+            quiet = quiet or (raw > 0 and unit.low in {"saying", ":"})
             found = max(
                 self._found[number][index], _joined_evidence(self._joined[index], tool) if index + 1 < hi else 0
             )

@@ -27,7 +27,9 @@ def example_for(tool: ToolView) -> str:
 def sample(leaf: Field) -> str:
     """Return a value that fits a field, as a user would type it."""
     if leaf.kind == "list" and leaf.item is not None:
-        return sample_record(leaf.item) if leaf.item.kind == "record" else sample(leaf.item)
+        fewest = leaf.schema.get("minItems")
+        one = sample_record(leaf.item) if leaf.item.kind == "record" else sample(leaf.item)
+        return " and ".join([one] * (min(fewest, 3) if isinstance(fewest, int) and fewest > 1 else 1))
     if leaf.kind == "choice":
         return str(leaf.choices[0])
     if leaf.kind == "boolean":

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from lousho.models.demo.reading import Reading
 from lousho.models.demo.schema import Field, Path
-from lousho.models.demo.words import ARTICLES, ASKING, split_identifier, stem
+from lousho.models.demo.words import ARTICLES, ASKING, STOP, split_identifier, stem
 
 _EXPLICIT = frozenset(":=")
 _LINKS = frozenset("is are equals equal being was as of be".split())
@@ -90,7 +90,7 @@ def _phrases(fields: Sequence[Field], parents: Sequence[Field]) -> list[tuple[tu
     for made in fields:
         if len(made.words) > 1:
             for word in made.words:
-                if len(word) > 1:
+                if len(word) > 1 and word not in STOP:
                     partial[(word,)] = None if (word,) in partial or (word,) in whole else made
     phrases = [(words, made, True) for words, made in whole.items() if made is not None and words]
     phrases += [(words, made, False) for words, made in partial.items() if made is not None]

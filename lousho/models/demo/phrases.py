@@ -34,10 +34,12 @@ def capital(words: str) -> str:
 def sentence(words: str) -> str:
     """Return the words as a sentence: a capital at the start and a full stop at the end."""
     words = words.strip()
-    if not words:
-        return ""
-    start = words if words[0] in '`"“' else capital(words)
-    return start if start[-1] in ".!?…:)”" or "\n" in start else start + "."
+    return ended(words if words[:1] in {"`", '"', "“"} else capital(words))
+
+
+def ended(words: str) -> str:
+    """Return the words with a full stop, unless they end in a mark or run over several lines."""
+    return words if not words or words[-1] in ".!?…:)”" or "\n" in words else words + "."
 
 
 def describe(leaf: Field) -> str:
@@ -114,20 +116,20 @@ def failure(outcome: Outcome) -> str:
     """Return what went wrong with a call."""
     name, told = f"“{humanise(outcome.tool)}”", shorten(outcome.message, 600).rstrip(".")
     if outcome.kind == "rejected":
-        why = f" The reason given: {sentence(outcome.note)}" if outcome.note else ""
+        why = f" The reason given: {ended(outcome.note)}" if outcome.note else ""
         return f"{name} was not approved, so I did not run it and will not try it again.{why}"
     if outcome.kind == "denied":
-        why = f" {sentence(outcome.note or told)}" if outcome.note or told else ""
+        why = f" {ended(outcome.note or told)}" if outcome.note or told else ""
         return f"I am not allowed to run {name} here.{why}"
     if outcome.kind == "reported":
-        return f"{name} answered with a problem: {sentence(told)}"
+        return f"{name} answered with a problem: {ended(told)}"
     if outcome.kind == "not-found":
-        return f"Sorry, the tool {name} is not available any more. {sentence(told)}".strip()
+        return f"Sorry, the tool {name} is not available any more. {ended(told)}".strip()
     if outcome.kind == "validation":
-        return f"Sorry, {name} did not accept what I gave it: {sentence(told)}"
+        return f"Sorry, {name} did not accept what I gave it: {ended(told)}"
     if outcome.kind in {"cancelled", "not-run", "interrupted"}:
-        return f"{name} was not finished: {sentence(told)}"
-    return f"Sorry, {name} failed: {sentence(told)} I did not try it again."
+        return f"{name} was not finished: {ended(told)}"
+    return f"Sorry, {name} failed: {ended(told)} I did not try it again."
 
 
 def skipped(tool: ToolView) -> str:

@@ -13,7 +13,7 @@ from datetime import date, datetime, time
 from typing import Literal, TypeAlias
 
 from lousho.models.demo import dates
-from lousho.models.demo.words import PREPOSITIONS, STOP, fold, is_generic, split_identifier, stem
+from lousho.models.demo.words import POLITE, PREPOSITIONS, STOP, fold, is_generic, split_identifier, stem
 
 LONGEST_READ = 20_000
 """Characters of a message that are read; a model without understanding gains nothing from more."""
@@ -115,8 +115,19 @@ def read(source: str, *, today: date, known: Collection[str] = ()) -> Reading:
     reading = Reading(source[:LONGEST_READ], truncated=len(source) > LONGEST_READ)
     for found in _SCAN.finditer(reading.source):
         reading.units.extend(_units_of(found, today))
+    _join_number_signs(reading)
     _mark_names(reading, known)
     return reading
+
+
+def _join_number_signs(reading: Reading) -> None:
+    """Make one word of `no.` before a number, where it neither denies nor ends a sentence."""
+    units = reading.units
+    for index in range(len(units) - 3, -1, -1):
+        word, dot, number = units[index : index + 3]
+        if word.low in {"no", "nr"} and dot.raw == "." and number.kind == "number":
+            units[index : index + 2] = [_word("number", word.start)]
+            units[index].end, units[index].raw = dot.end, f"{word.raw}."
 
 
 def _units_of(found: re.Match[str], today: date) -> Iterator[Unit]:
@@ -229,6 +240,6 @@ def _is_name(reading: Reading, index: int, known: Collection[str]) -> bool:
     unit = reading.units[index]
     if unit.kind != "word" or not unit.raw[0].isupper() or unit.low == "i" or unit.stem in known:
         return False
-    if unit.low in STOP and not unit.raw.isupper():
+    if unit.low in STOP and (unit.low in POLITE or not unit.raw.isupper()):
         return False
     return not (reading.begins_sentence(index) and is_generic(unit.stem))

@@ -172,6 +172,9 @@ class _Reader:
         if all(part.kind == "choice" for part in parts):
             return replace(made, kind="choice", choices=tuple(choice for part in parts for choice in part.choices))
         parts = [replace(part, about=part.about or made.about, shown=part.shown or made.shown) for part in parts]
+        kinds = {part.kind for part in parts}
+        if kinds <= {"string", "number", "integer", "boolean"} and not any(part.strict_form for part in parts):
+            return made  # whatever was said is taken as it looks: a number as a number
         return replace(made, kind="either", parts=tuple(parts))
 
     def _resolved(self, schema: Schema) -> Schema:

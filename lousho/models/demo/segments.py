@@ -8,7 +8,7 @@ from typing import Literal
 
 from lousho.models.demo.choose import ToolView
 from lousho.models.demo.reading import Reading, Unit
-from lousho.models.demo.words import ARTICLES, ASKING, AUXILIARIES, JOINERS, POLITE, PRONOUNS, is_generic
+from lousho.models.demo.words import ARTICLES, ASKING, AUXILIARIES, JOINERS, POLITE, PRONOUNS, best_likeness, is_generic
 
 _REST_OPENERS = frozenset("saying says say that reading".split())
 _TITLES = frozenset("called titled labelled labeled named".split())
@@ -41,14 +41,14 @@ class Segment:
 def segments_of(reading: Reading, lo: int, hi: int, taken: set[int], tool: ToolView) -> list[Segment]:
     """Return the segments of the range outside `taken`, trimmed of words that only name the tool or are polite."""
     found: list[Segment] = []
-    for segment in _raw_segments(reading, lo, hi, taken):
+    for segment in _raw_segments(reading, lo, hi, taken, tool):
         _trim(segment, reading, tool)
         if segment.lo < segment.hi and not _only_names_tool(segment, reading, tool):
             found.append(segment)
     return found
 
 
-def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int]) -> Iterator[Segment]:
+def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int], tool: ToolView) -> Iterator[Segment]:
     units = reading.units
     start, lead, joined = lo, "", False
     origin: Literal["direct", "loose", "chunk", "rest"] = "direct"
@@ -61,7 +61,7 @@ def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int]) -> Iterat
     while index < hi:
         unit = units[index]
         nxt = units[index + 1] if index + 1 < hi else None
-        if unit.low == ":" and unit.kind == "mark" and nxt is not None:
+        if unit.low == ":" and unit.kind == "mark" and nxt is not None and _is_heading(reading, lo, index, tool):
             yield part(index)
             yield from _rest(index + 1, hi, taken)
             return
@@ -73,9 +73,9 @@ def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int]) -> Iterat
         if aside:
             index += aside
             continue
-        if index in taken or _breaks(unit, nxt, index + 1 in taken):
+        if index in taken or _breaks(unit, nxt, index + 1 in taken) or unit.raw == ":":
             yield part(index)
-            ends = unit.kind == "mark" and unit.low in _ENDS and index not in taken
+            ends = unit.kind == "mark" and (unit.low in _ENDS or unit.low == ":") and index not in taken
             start, lead, joined, origin = index + 1, "", False, ("direct" if ends else "loose")
             question = _asks(reading, index + 1, hi) if ends else question
         elif unit.low in JOINERS and nxt is not None and nxt.is_preposition:
@@ -84,7 +84,8 @@ def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int]) -> Iterat
             index += 1
         elif unit.is_preposition:
             yield part(index)
-            start, lead, origin = index + 1, unit.low, "chunk"
+            wish = unit.low == "to" and all(units[i].is_stop or units[i].kind == "mark" for i in range(lo, index))
+            start, lead, origin = index + 1, ("" if wish else unit.low), ("direct" if wish else "chunk")
             joined = False
         index += 1
     yield part(hi)
@@ -126,6 +127,13 @@ def _breaks(unit: Unit, nxt: Unit | None, next_taken: bool) -> bool:
     if unit.low != ",":
         return False
     return nxt is None or next_taken or nxt.is_preposition or (nxt.low in POLITE | PRONOUNS | ARTICLES)
+
+
+def _is_heading(reading: Reading, lo: int, index: int, tool: ToolView) -> bool:
+    """Whether what stands before a colon is about the tool, so that what follows is its content."""
+    return any(_names(unit, tool) or is_generic(unit.stem) for unit in reading.units[lo:index] if unit.is_word) or any(
+        unit.kind not in {"word", "mark"} for unit in reading.units[lo:index]
+    )
 
 
 def _is_aside(reading: Reading, index: int, hi: int) -> int:
@@ -171,7 +179,7 @@ def _trim_left(segment: Segment, reading: Reading, tool: ToolView) -> None:
 
 def _names(unit: Unit, tool: ToolView) -> bool:
     """Whether a word is one the tool is known by, and not just any verb."""
-    if unit.stem in tool.nouns or any(unit.stem in made.words for made in tool.leaves):
+    if best_likeness(unit.stem, tool.nouns) >= 0.9 or any(unit.stem in made.words for made in tool.leaves):
         return True
     weight = max((tool.vocabulary.get(part, 0.0) for part in unit.parts), default=0.0)
     return weight >= 0.8 and not is_generic(unit.stem)

@@ -276,8 +276,8 @@ def _fill_booleans(filling: Filling) -> None:
         if not spots or -1 in spots:
             continue
         lo, hi = min(spots), max(spots) + 1
-        denied = any(units[i].low in NEGATIONS for i in range(max(filling.lo, lo - 3), lo))
-        filling.put(made, not denied, lo, hi)
+        denials = [i for i in range(max(filling.lo, lo - 3), lo) if units[i].low in NEGATIONS]
+        filling.put(made, not denials, lo, hi, *denials)
 
 
 def _fill_tables(filling: Filling) -> None:

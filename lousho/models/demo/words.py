@@ -32,7 +32,7 @@ POLITE = frozenset(
     " go going something anything everything else".split()
 )
 PREPOSITIONS = frozenset(
-    "in to for from at with on by about into onto as of under over near per until till before after since using via"
+    "in to for from at with on by about into onto as of without under over near per until till before after since using via"
     " within between against around through toward towards inside regarding concerning called titled labelled labeled"
     " named saying during at".split()
 )
