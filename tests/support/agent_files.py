@@ -22,10 +22,4 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 def tool_source(name: str, answer: str = "done") -> str:
     """Return a Python file that defines one tool without arguments."""
-    return (
-        "from lousho import tool\n\n\n"
-        "@tool\n"
-        f"def {name}() -> str:\n"
-        f'    """Do {name}."""\n'
-        f"    return {answer!r}\n"
-    )
+    return f'from lousho import tool\n\n\n@tool\ndef {name}() -> str:\n    """Do {name}."""\n    return {answer!r}\n'
