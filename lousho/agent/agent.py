@@ -55,6 +55,7 @@ def create_agent(
     store: AgentStore | None = None,
     approval_store: ApprovalStore | None = None,
     ask_question: bool | None = None,
+    approval_ttl_ms: float | None = None,
     on_event: EventListener | None = None,
     max_tool_result_chars: float | None = None,
     tool_error_message: ToolErrorMessage | None = None,
@@ -66,7 +67,8 @@ def create_agent(
     `model` is a `provider/model` text; without it (and without `provider`) the environment decides: `LOUSHO_MODEL`,
     else the first provider whose key is set. `provider` is a provider object; with both, `model` is the bare model id
     it is asked for. `tools` are made with `@tool` or `define_tool()`. `max_steps` (default 10) bounds the model calls
-    of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins.
+    of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `approval_ttl_ms` is how long
+    a pause stays decidable, in milliseconds (for ever by default); decided later, the call is denied.
 
     Raises `LOUSHO_CONFIG_INVALID` (unknown option or unusable value), `LOUSHO_CONFIG_CONFLICTING_OPTIONS`,
     `LOUSHO_CONFIG_MISSING_PROVIDER`, `LOUSHO_PROVIDER_SPEC_INVALID`, `LOUSHO_PROVIDER_UNKNOWN` and
@@ -88,6 +90,7 @@ def create_agent(
         "store": store,
         "approval_store": approval_store,
         "ask_question": ask_question,
+        "approval_ttl_ms": approval_ttl_ms,
         "on_event": on_event,
         "max_tool_result_chars": max_tool_result_chars,
         "tool_error_message": tool_error_message,

@@ -15,7 +15,7 @@ from lousho.agent.model_settings import check_model_settings
 from lousho.core.errors import ConfigurationError
 from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
-from lousho.policy.permissions import PermissionRule, permission_rules
+from lousho.policy.permissions import LONGEST_TTL_MS, PermissionRule, permission_rules
 from lousho.runtime.deps import ToolErrorInfo
 from lousho.runtime.emitter import EventListener
 from lousho.stores.protocol import AgentStore, ApprovalStore
@@ -61,6 +61,7 @@ class CreateAgentBase(TypedDict, total=False):
     store: AgentStore | None
     approval_store: ApprovalStore | None
     ask_question: bool | None
+    approval_ttl_ms: float | None
     on_event: EventListener | None
     max_tool_result_chars: float | None
     tool_error_message: ToolErrorMessage | None
@@ -85,6 +86,7 @@ class AgentOptions:
     store: AgentStore | None = None
     approval_store: ApprovalStore | None = None
     ask_question: bool = False
+    approval_ttl_ms: float | None = None
     on_event: EventListener | None = None
     max_tool_result_chars: float = DEFAULT_MAX_TOOL_RESULT_CHARS
     tool_error_message: ToolErrorMessage | None = None
@@ -126,6 +128,8 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
     _check_concurrency(values.get("tool_concurrency", "unbounded"))
     _check_result_chars(values.get("max_tool_result_chars", DEFAULT_MAX_TOOL_RESULT_CHARS))
     _check_callables(values)
+    if "approval_ttl_ms" in values:
+        check_ttl_ms(values["approval_ttl_ms"])
     values["model_settings"] = check_model_settings(values.get("model_settings"))
     values["permissions"] = permission_rules(values.get("permissions"))
     values["tools"] = _tools(values.get("tools"), ask_question=bool(values.get("ask_question")))
@@ -153,6 +157,15 @@ def check_max_steps(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigurationError(f"max_steps must be a whole number of at least 1; got {value!r}.", field="maxSteps")
     return value
+
+
+def check_ttl_ms(value: Any) -> None:
+    """Refuse what is no time to live: a number of milliseconds above 0, at most 100 years."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LONGEST_TTL_MS:
+        raise ConfigurationError(
+            f"approval_ttl_ms must be a number of milliseconds above 0, at most 100 years; got {value!r}.",
+            field="approvalTtlMs",
+        )
 
 
 def _check_concurrency(value: Any) -> None:

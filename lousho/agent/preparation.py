@@ -117,6 +117,7 @@ def dependencies(
         rules=options.permissions,
         on_permission_decision=options.on_permission_decision,
         redact_content=options.redact_content,
+        approval_ttl_ms=options.approval_ttl_ms,
         max_tool_result_chars=options.max_tool_result_chars,
         tool_error_message=options.tool_error_message,
         stream_model_calls=bool(heard),

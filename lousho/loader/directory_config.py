@@ -195,13 +195,6 @@ def _model_settings(file: ConfigFile, value: Any) -> dict[str, Any]:
 def _approval_ttl(file: ConfigFile, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LONGEST_TTL_MS:
         file.fail(("approvalTtlMs",), f"must be a number of milliseconds above 0, not {shown_value(value)}")
-    from lousho.agent.options import KNOWN_OPTIONS
-
-    if "approval_ttl_ms" not in KNOWN_OPTIONS:
-        file.fail(
-            ("approvalTtlMs",),
-            "this version lets approvals expire by rule only. Remove it, and set 'ttlMs' on the 'ask' rules instead",
-        )
     return value
 
 

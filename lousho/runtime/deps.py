@@ -74,6 +74,8 @@ class RunDeps:
     rules: Sequence[PermissionRule] = ()
     on_permission_decision: Callable[[Mapping[str, Any], Mapping[str, Any] | None], object] | None = None
     redact_content: bool = False
+    approval_ttl_ms: float | None = None
+    """How long a pause stays decidable where no rule says otherwise, in milliseconds; `None`: for ever."""
     max_tool_result_chars: float = 50_000
     tool_error_message: Callable[[BaseException, ToolErrorInfo], str] | None = None
     agent_id: str | None = None

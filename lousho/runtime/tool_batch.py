@@ -119,7 +119,7 @@ async def run_tools(state: RunState, deps: RunDeps) -> None:
                 await deps.checkpointer.call_settled(state)
             elif ready.verdict.action == "ask":
                 slot.status = "waiting"
-                slot.ttl_ms = ready.verdict.ttl_ms
+                slot.ttl_ms = deps.approval_ttl_ms if ready.verdict.ttl_ms is None else ready.verdict.ttl_ms
             else:
                 await batch.start(ready, last=index == len(slots) - 1)
     await _after_batch(state, deps)

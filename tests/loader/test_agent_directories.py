@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
@@ -265,7 +266,6 @@ async def test_settings_reach_the_agent_as_they_are(agent_folder: AgentFolder, n
         ('{"modelSettings": {"maxOutputTokens": 3}}', "did you mean 'max_tokens'"),
         ('{"modelSettings": {"max_tokens": 3}}', "files write camelCase (did you mean 'maxTokens'?)"),
         ('{"approvalTtlMs": 0}', "'approvalTtlMs': must be a number of milliseconds above 0, not 0"),
-        ('{"approvalTtlMs": 5}', "'approvalTtlMs': this version lets approvals expire by rule only"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_named_with_its_place(agent_folder: AgentFolder, text: str, says: str):
@@ -510,3 +510,24 @@ def test_the_options_can_be_printed_and_pasted(agent_folder: AgentFolder):
     pasted = eval(repr(config), {})
     assert pasted == config
     assert create_agent(**pasted).options == create_agent(**config).options
+
+
+@pytest.mark.spec("DIR-14")
+async def test_an_approval_expires_after_the_agents_time_unless_a_rule_has_its_own(agent_folder: AgentFolder):
+    def files(rule: str) -> dict[str, str]:
+        return {
+            "agent.json": '{"approvalTtlMs": %s, "permissions": [{"tool": "open_door", "action": "ask"%s}]}'
+            % (("0.001", "") if not rule else ("0.001", rule)),
+            "tools/door.py": tool_source("open_door"),
+        }
+
+    async def decided_late(rule: str) -> str:
+        model = mock_model([call("open_door"), "Well."])
+        agent = await load_agent_dir(agent_folder(files(rule)), provider=model)
+        paused = await agent.send("open")
+        await asyncio.sleep(0.005)
+        await agent.approvals.resolve(id=str(paused.approval_id), approved=True)
+        return str(model.calls[1].messages[-1].content)
+
+    assert "Approval of 'open_door' expired before it was decided" in await decided_late("")
+    assert "expired" not in await decided_late(', "ttlMs": 60000')
