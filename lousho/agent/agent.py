@@ -31,6 +31,7 @@ from lousho.runtime.blocking import iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import EventListener
 from lousho.runtime.loop import drive
+from lousho.runtime.model_output import default_model
 from lousho.runtime.result import RunResult
 from lousho.runtime.state import RunState
 from lousho.stores.memory import memory_store
@@ -136,7 +137,7 @@ class Agent:
     @property
     def model(self) -> str | None:
         """The model id of the agent's requests."""
-        return self._model or self._provider.default_model
+        return self._model or default_model(self._provider)
 
     @property
     def approval_store(self) -> ApprovalStore:
@@ -213,7 +214,7 @@ class Agent:
         async def start(channel: RunChannel) -> RunResult:
             return await drive(state, self.run_dependencies(state, call, channel))
 
-        return start_run(state.run_id, self.name, call.signal, start, throw_on_error=throw_on_error)
+        return start_run(state.run_id, self.options, call.signal, start, throw_on_error=throw_on_error)
 
     def send_sync(self, input: AgentInput, **options: Any) -> RunResult:  # noqa: A002
         """Blocking twin of `send()`, with the same options."""

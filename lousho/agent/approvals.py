@@ -15,8 +15,10 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.ids import new_id
+from lousho.core.json_values import clean_text
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import iterate_blocking, run_blocking
+from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult, result_of
@@ -128,7 +130,7 @@ class Approvals:
                 await self._check_question(approval_id)
             return await self._decide(run_id, approval_id, decision, channel)
 
-        return start_run(run_id, self._agent.name, signal, start, throw_on_error=False)
+        return start_run(run_id, self._agent.options, signal, start, throw_on_error=False)
 
     def list_sync(self) -> list[PendingApproval]:
         """Blocking twin of `list()`."""
@@ -175,6 +177,12 @@ class Approvals:
             )
 
     async def _decide(self, run_id: str, approval_id: str, decision: Decision, channel: RunChannel) -> RunResult:
+        try:
+            return await self._decided(run_id, approval_id, decision, channel)
+        finally:
+            channel.signal.detach()
+
+    async def _decided(self, run_id: str, approval_id: str, decision: Decision, channel: RunChannel) -> RunResult:
         step, approval = await self._find(approval_id)
         if approval.get("kind") == "question" and decision.approved and not decision.note:
             raise SDKError(
@@ -186,26 +194,34 @@ class Approvals:
         approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}
         undecided = [str(other["id"]) for other in step.approvals if other.get("decision") is None]
         if undecided:
-            return await self._record(step, state, undecided, run_id, channel)
+            return await self._record(approval_id, step, state, undecided, run_id, channel)
 
-        async def go_on() -> RunResult:
+        _apply(state, step)
+        state.run_id = run_id
+
+        async def prepare() -> tuple[RunState, RunDeps]:
             # Claimed only once the session is ours: until then its pause keeps new turns out.
+            deps = self._agent.run_dependencies(state, CallOptions(), channel)
             if not await self._agent.approval_store.claim(step.id, step.revision):
                 raise _conflict(approval_id)
-            _apply(state, step)
-            state.run_id = run_id
-            return await drive(state, self._agent.run_dependencies(state, CallOptions(), channel))
+            return state, deps
 
         if step.session_id is None:
-            return await go_on()
-        return await self._agent.session(step.session_id).continue_turn(go_on)
+            return await drive(*await prepare())
+        return await self._agent.session(step.session_id).continue_turn(prepare)
 
     async def _record(
-        self, step: PausedStepRecord, state: RunState, undecided: list[str], run_id: str, channel: RunChannel
+        self,
+        approval_id: str,
+        step: PausedStepRecord,
+        state: RunState,
+        undecided: list[str],
+        run_id: str,
+        channel: RunChannel,
     ) -> RunResult:
         """Keep a decision that leaves others open; the stream says only that the run still waits."""
         if not await self._agent.approval_store.save(step):
-            raise _conflict(undecided[0])
+            raise _conflict(approval_id)
         state.run_id = run_id
         deps = self._agent.run_dependencies(state, CallOptions(), channel)
         deps.emitter.emit(RunStartEvent(agent_name=state.agent_name))
@@ -222,14 +238,19 @@ def _decision(approved: bool, note: str | None) -> Decision:
             "A decision is approved=True or approved=False, with an optional note as text.",
             code="LOUSHO_APPROVAL_DECISION_INVALID",
         )
-    return Decision(approved=approved, note=note)
+    return Decision(approved=approved, note=None if note is None else clean_text(note))
 
 
 def _apply(state: RunState, step: PausedStepRecord) -> None:
     """Write the decisions into the waiting calls and set the run going again."""
     decisions = {approval["id"]: approval for approval in step.approvals}
     for slot in state.waiting():
-        recorded = decisions[slot.approval_id]
+        recorded = decisions.get(slot.approval_id)
+        if recorded is None:
+            raise SDKError(
+                f"The paused run waits on {slot.approval_id!r}, of which the store knows nothing.",
+                code="LOUSHO_CHECKPOINT_CORRUPT",
+            )
         made: Mapping[str, Any] = recorded["decision"]
         slot.decision = Decision(approved=bool(made["approved"]), note=made.get("note"))
         expired = slot.expires_at is not None and str(made["at"]) > slot.expires_at

@@ -5,6 +5,7 @@ Source: configuration page ("`createAgent()` options").
 
 from __future__ import annotations
 
+import inspect
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -190,6 +191,12 @@ def _check_callables(values: Mapping[str, Any]) -> None:
     for key in ("on_event", "on_permission_decision", "tool_error_message"):
         if key in values and not callable(values[key]):
             raise ConfigurationError(f"create_agent: {key} must be a function.", field=key)
+        if key in values and _is_async(values[key]):
+            raise ConfigurationError(
+                f"create_agent: {key} is called without waiting, so it must be a plain function, not an async one; "
+                "start a task in it for what has to be awaited.",
+                field=key,
+            )
     provider = values.get("provider")
     if provider is not None and (isinstance(provider, str) or not callable(getattr(provider, "generate", None))):
         raise ConfigurationError(
@@ -197,6 +204,11 @@ def _check_callables(values: Mapping[str, Any]) -> None:
             "For a 'provider/model' text use model=.",
             field="provider",
         )
+
+
+def _is_async(function: Any) -> bool:
+    target = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
+    return inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target)
 
 
 def _tools(given: Any, *, ask_question: bool) -> dict[str, Tool]:

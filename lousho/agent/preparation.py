@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
 
 from lousho.agent.model_settings import check_model_settings
 from lousho.agent.options import AgentOptions, check_max_steps
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.ids import new_id
-from lousho.core.messages import AgentInput, Message, coerce_input
+from lousho.core.json_values import clean_text, to_json_value
+from lousho.core.messages import AgentInput, ContentPart, FilePart, ImagePart, Message, TextPart, coerce_input
 from lousho.models.provider import LLMProvider
 from lousho.runtime.deps import Checkpointer, RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
@@ -39,6 +40,10 @@ class CallOptions:
         metadata: Mapping[str, Any] | None,
     ) -> CallOptions:
         """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
+        if instructions is not None and not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"instructions must be a text; got {instructions!r}.", field="instructions")
+        if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"metadata must be a mapping; got {metadata!r}.", field="metadata")
         if signal is not None and not isinstance(signal, CancelSignal):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"signal must be a CancelSignal; got {signal!r}.", field="signal")
         return cls(
@@ -46,7 +51,7 @@ class CallOptions:
             max_steps=None if max_steps is None else check_max_steps(max_steps),
             instructions=instructions,
             model_settings=check_model_settings(model_settings),
-            metadata=None if metadata is None else dict(metadata),
+            metadata=None if metadata is None else cast("dict[str, Any]", to_json_value(metadata)),
         )
 
 
@@ -64,6 +69,41 @@ class RunChannel:
         return cls(signal=CancelSignal() if call.signal is None else CancelSignal.any(call.signal))
 
 
+def checked_input(value: AgentInput) -> list[Message]:
+    """Return the input as messages that can be stored and sent: what enters here may end up in any store.
+
+    Raises `LOUSHO_CONFIG_INVALID`.
+    """
+    return [message if _is_plain(message) else _storable(message) for message in coerce_input(value)]
+
+
+def _is_plain(message: Message) -> bool:
+    content = message.content
+    bare = not (message.tool_calls or message.reasoning or message.metadata is not None)
+    return bare and message.role == "user" and isinstance(content, str) and content.isascii()
+
+
+def _storable(message: Message) -> Message:
+    """Return a message as a store would give it back, half surrogate pairs and values that JSON lacks replaced."""
+    content = message.content
+    try:
+        wire = to_json_value(replace(message, content="").to_dict())
+        rest = Message.from_dict(cast("dict[str, Any]", wire))
+        if isinstance(content, str):
+            return replace(rest, content=clean_text(content))
+        return replace(rest, content=tuple([_storable_part(part) for part in content]))
+    except (AttributeError, TypeError) as error:
+        raise ConfigurationError(f"The input has a message that is not well formed: {error}.", field="input") from error
+
+
+def _storable_part(part: object) -> ContentPart:
+    if isinstance(part, TextPart):
+        return TextPart(clean_text(part.text))
+    if isinstance(part, (ImagePart, FilePart)):
+        return part
+    raise ConfigurationError(f"The input has a content part that is none: {part!r}.", field="input")
+
+
 def new_state(
     options: AgentOptions,
     user_input: AgentInput,
@@ -75,7 +115,7 @@ def new_state(
     session_revision: int = 0,
 ) -> RunState:
     """Return the first state of a run that answers `user_input` after `history`."""
-    messages = [*history, *coerce_input(user_input)]
+    messages = [*history, *checked_input(user_input)]
     return RunState(
         run_id=run_id or new_id("run"),
         agent_name=options.name,

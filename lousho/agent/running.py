@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
+from lousho.agent.options import AgentOptions
 from lousho.agent.preparation import RunChannel
 from lousho.core.cancel import CancelSignal
+from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent, ErrorEvent, ErrorInfo, RunDoneEvent, RunStartEvent
 from lousho.runtime.agent_run import AgentRun, EventBuffer
 from lousho.runtime.emitter import Emitter
@@ -15,9 +18,15 @@ StartRun = Callable[[RunChannel], Awaitable[RunResult]]
 
 
 def start_run(
-    run_id: str, agent_name: str, signal: CancelSignal | None, start: StartRun, *, throw_on_error: bool = True
+    run_id: str, options: AgentOptions, signal: CancelSignal | None, start: StartRun, *, throw_on_error: bool = True
 ) -> AgentRun:
-    """Start `start(channel)` in a task of its own and return the run."""
+    """Start `start(channel)` in a task of its own and return the run. Raises `LOUSHO_CONFIG_INVALID` without a loop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigurationError(
+            "A stream needs a running event loop; in blocking code use stream_sync() or stream_resolve_sync()."
+        ) from None
     run_signal = CancelSignal.any(signal)
 
     async def body(buffer: EventBuffer) -> RunResult:
@@ -30,12 +39,20 @@ def start_run(
 
         try:
             return await start(RunChannel(signal=run_signal, listeners=(put,), backlog=buffer.__len__))
-        except Exception as error:
+        except BaseException as error:
             if not begun:
-                emitter = Emitter(run_id, (buffer.put,))
-                emitter.emit(RunStartEvent(agent_name=agent_name))
-                emitter.emit(ErrorEvent(error=ErrorInfo.of(error)))
-                emitter.emit(RunDoneEvent(finish_reason="error", text=""))
+                heard = (buffer.put,) if options.on_event is None else (options.on_event, buffer.put)
+                _tell_of_no_run(Emitter(run_id, heard), options.name, error)
             raise
 
     return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error)
+
+
+def _tell_of_no_run(emitter: Emitter, agent_name: str, error: BaseException) -> None:
+    """Emit the whole stream of a run that ended before its first event."""
+    emitter.emit(RunStartEvent(agent_name=agent_name))
+    if isinstance(error, asyncio.CancelledError):
+        emitter.emit(RunDoneEvent(finish_reason="aborted", text=""))
+        return
+    emitter.emit(ErrorEvent(error=ErrorInfo.of(error)))
+    emitter.emit(RunDoneEvent(finish_reason="error", text=""))

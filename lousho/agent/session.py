@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lousho.agent.preparation import CallOptions, RunChannel, new_state
+from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
 from lousho.agent.running import start_run
 from lousho.agent.turns import TurnLock
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
-from lousho.core.messages import AgentInput, Message, coerce_input
+from lousho.core.messages import AgentInput, Message
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import iterate_blocking, run_blocking
+from lousho.runtime.deps import RunDeps
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult
+from lousho.runtime.state import Finished, RunState
 from lousho.stores.protocol import PausedStepRecord
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class Session:
         self.id = session_id
         """The session's id."""
         self._messages: list[Message] | None = None
-        self._turns = TurnLock()
+        self._turns = TurnLock(session_id)
 
     @property
     def messages(self) -> list[Message]:
@@ -70,7 +72,8 @@ class Session:
     ) -> RunResult:
         """Run one turn and return its result; options as for `agent.send()`.
 
-        Raises `LOUSHO_SESSION_AWAITING_APPROVAL` while an earlier turn waits for a decision.
+        Raises `LOUSHO_SESSION_AWAITING_APPROVAL` while an earlier turn waits for a decision, and `LOUSHO_SESSION_BUSY`
+        when it is called from inside a turn of the same session, which would wait for itself.
         """
         call = CallOptions.check(
             signal=signal,
@@ -79,7 +82,7 @@ class Session:
             model_settings=model_settings,
             metadata=metadata,
         )
-        coerce_input(input)
+        checked_input(input)
         return await self._turn(new_id("run"), input, call, RunChannel.silent(call))
 
     def stream(
@@ -103,39 +106,46 @@ class Session:
             model_settings=model_settings,
             metadata=metadata,
         )
-        coerce_input(input)
+        checked_input(input)
         run_id = new_id("run")
 
         async def start(channel: RunChannel) -> RunResult:
             return await self._turn(run_id, input, call, channel)
 
-        return start_run(run_id, self._agent.name, call.signal, start, throw_on_error=False)
+        return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False)
 
     async def _turn(self, run_id: str, user_input: AgentInput, call: CallOptions, channel: RunChannel) -> RunResult:
-        async with self._turns:
-            await self._refuse_while_paused()
-            record = await self._agent.store.sessions.load(self.id)
-            state = new_state(
-                self._agent.options,
-                user_input,
-                call,
-                run_id=run_id,
-                history=[Message.from_dict(message) for message in record.messages],
-                session_id=self.id,
-                session_revision=record.revision,
-            )
-            result = await drive(state, self._agent.run_dependencies(state, call, channel))
-        if result.finish_reason != "awaiting-approval":
-            self._messages = result.messages
-        return result
+        try:
+            async with self._turns.turn(channel.signal) as ours:
+                if ours:
+                    await self._refuse_while_paused()
+                # Not ours: it was aborted while it waited, and a run that is aborted at once writes nothing.
+                record = await self._agent.store.sessions.load(self.id)
+                state = new_state(
+                    self._agent.options,
+                    user_input,
+                    call,
+                    run_id=run_id,
+                    history=[Message.from_dict(message) for message in record.messages],
+                    session_id=self.id,
+                    session_revision=record.revision,
+                )
+                return await self._drive(state, self._agent.run_dependencies(state, call, channel))
+        finally:
+            channel.signal.detach()
 
-    async def continue_turn(self, continuation: Any) -> RunResult:
+    async def continue_turn(self, prepare: Callable[[], Awaitable[tuple[RunState, RunDeps]]]) -> RunResult:
         """Run a decided turn of this session to its end, after the turns that are queued before it."""
-        async with self._turns:
-            result: RunResult = await continuation()
-        if result.finish_reason != "awaiting-approval":
-            self._messages = result.messages
-        return result
+        async with self._turns.turn():
+            return await self._drive(*await prepare())
+
+    async def _drive(self, state: RunState, deps: RunDeps) -> RunResult:
+        try:
+            return await drive(state, deps)
+        finally:
+            # A turn whose task was cancelled is saved, too, though it returns nothing.
+            if isinstance(state.next, Finished) and state.finish_reason != "error" and state.step:
+                self._messages = list(state.messages)
 
     def send_sync(self, input: AgentInput, **options: Any) -> RunResult:  # noqa: A002
         """Blocking twin of `send()`."""
@@ -176,7 +186,7 @@ class Session:
             raise SDKError(
                 f"Session {self.id!r} cannot be cleared while a turn of it is running.", code="LOUSHO_SESSION_BUSY"
             )
-        async with self._turns:
+        async with self._turns.turn():
             await self._refuse_while_paused()
             record = await self._agent.store.sessions.load(self.id)
             await self._agent.store.sessions.delete(self.id)

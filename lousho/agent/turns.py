@@ -39,14 +39,15 @@ class TurnLock:
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
-        self._owner: _Turn | None = None
+        self.owner: _Turn | None = None
+        """The turn that runs, or that was just told that it may."""
         self._waiters: deque[_Turn] = deque()
 
     @property
     def held(self) -> bool:
         """Whether a turn is running."""
         with _guard:
-            return self._owner is not None and not self._owner.loop.is_closed()
+            return self.owner is not None and not self.owner.loop.is_closed()
 
     def turn(self, signal: CancelSignal | None = None) -> Place:
         """Return the place of a new turn: `async with lock.turn() as ours` waits for it.
@@ -59,10 +60,10 @@ class TurnLock:
     def enter(self, turn: _Turn, inside: tuple[_Turn, ...]) -> None:
         """Take the lock for `turn`, or a place in the queue (then `turn.ready` is set)."""
         with _guard:
-            if self._owner is not None and self._owner.loop.is_closed():
+            if self.owner is not None and self.owner.loop.is_closed():
                 self._hand_over()  # its event loop was closed in the middle of the turn: nobody else will
-            if self._owner is None:
-                self._owner = turn
+            if self.owner is None:
+                self.owner = turn
                 return
             if self._waits_for_one_of(inside):
                 raise SDKError(
@@ -88,18 +89,18 @@ class TurnLock:
     def release(self, turn: _Turn) -> None:
         """Hand the lock to whoever waits first."""
         with _guard:
-            if self._owner is turn:
+            if self.owner is turn:
                 self._hand_over()
 
     def _hand_over(self) -> None:
-        self._owner = None
+        self.owner = None
         while self._waiters:
             turn = self._waiters.popleft()
             try:
                 turn.loop.call_soon_threadsafe(self._wake, turn)
             except RuntimeError:  # that loop is closed: nobody waits there any more
                 continue
-            self._owner = turn
+            self.owner = turn
             return
 
     def _wake(self, turn: _Turn) -> None:
@@ -114,7 +115,7 @@ class TurnLock:
         waiting: list[TurnLock] = [self]
         while waiting:
             lock = waiting.pop()
-            owner = lock._owner
+            owner = lock.owner
             if lock in seen or owner is None:
                 continue
             if owner in inside:

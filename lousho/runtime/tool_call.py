@@ -85,11 +85,12 @@ async def admit(slot: CallSlot, problem: str | None, state: RunState, deps: RunD
     """Prepare a call, waiting for its gate only as long as the run goes on; `None` when the call is settled."""
     started = time.monotonic()
     tool = deps.tools.get(slot.tool_name)
-    work = prepare(slot, problem, tool, state, deps)
     if not deps.rules_wait and (tool is None or isinstance(tool.needs_approval, bool)):
-        return await work
+        if deps.emitter.backlog is not None:
+            await asyncio.sleep(0)  # whoever reads the stream sees the start before what the tool itself prints
+        return await prepare(slot, problem, tool, state, deps)
     try:
-        return await unless_aborted(work, deps.signal)
+        return await unless_aborted(prepare(slot, problem, tool, state, deps), deps.signal)
     except Aborted:
         settle_failed(slot, state, deps, started, CANCELLED, "cancelled")
     except SelfCancelled as error:
