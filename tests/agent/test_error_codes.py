@@ -281,3 +281,20 @@ async def test_a_run_that_a_limit_stopped_says_so():
         == (await run.result).text
         == ("Stopped after 1 step: the step limit was reached before the task was finished.")
     )
+
+
+@pytest.mark.spec("HAZ-19")
+@pytest.mark.parametrize("named", ["send", "functions.send", "tools/send", "vendor:send"])
+async def test_a_vendors_prefix_on_a_tool_name_resolves_to_the_tool(named):
+    async def turn(_: ModelRequest) -> AsyncIterator[ModelChunk]:
+        yield ToolCallChunk(ToolCall("c1", FunctionCall(named, '{"to": "sam"}')))
+        yield Finish("tool_calls")
+
+    async def answer(_: ModelRequest) -> AsyncIterator[ModelChunk]:
+        yield TextDelta("ok")
+        yield Finish("stop")
+
+    provider = ChunkProvider(turn, answer)
+    result = await create_agent(provider=provider, tools=[send]).send("go")
+    assert provider.requests[1].messages[-1].content == "sent to sam"
+    assert [made.name for made in result.tool_calls] == ["send"]
