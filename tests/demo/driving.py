@@ -16,7 +16,7 @@ MOST_PAUSES = 6
 async def problems_of(made: MadeUpAgent, case: Case) -> list[str]:
     """Return what went wrong when a case was played, an empty list when nothing did."""
     agent = create_agent(
-        provider=DemoProvider(clock=lambda: NOW), tools=made.tools, ask_question=made.ask_question or None
+        provider=DemoProvider(clock=lambda: NOW), tools=made.tools, ask_question=made.ask_question or None, tool_concurrency=1
     )
     session = agent.session()
     told: list[str] = []

@@ -8,7 +8,7 @@ from typing import Any
 from made_up import Call, Case, MadeUpAgent, Maker, Param, make_tool, pairs_for, spell_out
 
 from lousho.models.demo.examples import example_for
-from lousho.models.demo.choose import view_of
+from lousho.models.demo.views import view_of
 
 
 def deep_agent(rng: Random) -> MadeUpAgent:

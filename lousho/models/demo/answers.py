@@ -7,7 +7,6 @@ from typing import Any
 
 from lousho.core.messages import Message, text_of
 from lousho.models.demo import phrases
-from lousho.models.demo.choose import view_of
 from lousho.models.demo.conversation import MOST_CALLS, Answer, Ask, Conversation
 from lousho.models.demo.convert import MISSING
 from lousho.models.demo.examples import example_for
@@ -15,6 +14,7 @@ from lousho.models.demo.reading import LONGEST_READ
 from lousho.models.demo.requests import Task, forced_task
 from lousho.models.demo.results import recall
 from lousho.models.demo.schema import Field, assemble
+from lousho.models.demo.views import view_of
 
 
 def question_text(conversation: Conversation, ask: Ask) -> str:

@@ -8,15 +8,16 @@ from datetime import date, datetime
 from typing import Any
 
 from lousho.models.demo import convert
-from lousho.models.demo.choose import ToolView
-from lousho.models.demo.convert import MISSING
-from lousho.models.demo.filling import Filling, preposition_affinity, record_in, split_list, value_in
+from lousho.models.demo.convert import MISSING, PLACES
+from lousho.models.demo.filling import Filling, record_in, split_list, value_in
+from lousho.models.demo.linking import preposition_affinity
 from lousho.models.demo.reading import Reading
 from lousho.models.demo.schema import Field, Path, assemble, leaves, unmet
 from lousho.models.demo.segments import segments_of
 from lousho.models.demo.strings import fill_strings
 from lousho.models.demo.typed import fill_typed
-from lousho.models.demo.words import ARTICLES, JOINERS, content_stems
+from lousho.models.demo.views import ToolView
+from lousho.models.demo.words import ARTICLES, JOINERS, best_likeness, content_stems, is_generic
 
 MOST_VARIANTS = 6
 _JOINING = JOINERS | {",", "&"}
@@ -32,6 +33,8 @@ class Arguments:
     complaints: dict[Path, str] = field(default_factory=lambda: {})
     """What is wrong with a value that was given; it is not used."""
     fields: tuple[Field, ...] = ()
+    unexplained: float = 0.0
+    """How many words of the clause have no part in the call."""
 
     @property
     def missing(self) -> list[Field]:
@@ -79,7 +82,21 @@ def _fill(tool: ToolView, reading: Reading, lo: int, hi: int, now: datetime) -> 
         if leaf.path in filling.values:
             store(made, leaf, filling.values[leaf.path])
     _drop_unfounded(made, filling)
+    made.unexplained = _unexplained(filling)
     return made, filling
+
+
+def _unexplained(filling: Filling) -> float:
+    """Return the number of words that are neither used nor known to the tool; after a colon they weigh more."""
+    total, weight = 0.0, 1.0
+    for index in range(filling.lo, filling.hi):
+        unit = filling.reading.units[index]
+        weight = 2.5 if unit.raw == ":" else weight
+        if index in filling.taken or unit.kind == "mark" or unit.is_stop or unit.low in PLACES:
+            continue
+        if not (is_generic(unit.stem) or any(best_likeness(part, filling.tool.vocabulary) > 0 for part in unit.parts)):
+            total += weight
+    return min(total, 4.0)
 
 
 def fill_whole(filling: Filling) -> None:
@@ -285,7 +302,7 @@ def _alternatives(leaf: Field, filling: Filling, lo: int, hi: int) -> list[Any]:
     if len(inside) > 1:
         if leaf.kind != "string" or not all(_is_one_thing(filling, lo, *part) for part in inside):
             return []
-        values = [convert.string_of(leaf, reading, *part) for part in inside]
+        values = [convert.string_of(leaf, reading, *_without_article(reading, *part)) for part in inside]
         return [] if MISSING in values else values
     values = [filling.values[leaf.path]]
     index = hi
@@ -303,6 +320,12 @@ def _alternatives(leaf: Field, filling: Filling, lo: int, hi: int) -> list[Any]:
         values.append(value)
         index = stop
     return values
+
+
+def _without_article(reading: Reading, lo: int, hi: int) -> tuple[int, int]:
+    while lo < hi - 1 and reading.units[lo].low in ARTICLES:
+        lo += 1
+    return lo, hi
 
 
 def _after_joiner(filling: Filling, index: int, first: int) -> int:
@@ -337,7 +360,7 @@ def _same_kind(filling: Filling, leaf: Field, first: int, start: int) -> int:
 
 def _is_one_thing(filling: Filling, first: int, lo: int, hi: int) -> bool:
     """Whether a part of a list is a name, a code or a single word rather than a piece of a sentence."""
-    units = filling.reading.units[lo:hi]
+    units = filling.reading.units[slice(*_without_article(filling.reading, lo, hi))]
     if all(unit.kind in {"proper", "mixed", "quoted", "number", "email", "uri"} for unit in units):
         return True
     lead = filling.before(first)

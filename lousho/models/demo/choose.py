@@ -7,87 +7,25 @@ ranked by adding up.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from lousho.models.demo.reading import Reading, Unit
-from lousho.models.demo.schema import Field, as_mapping, fields_of, leaves, looks_like_example
-from lousho.models.demo.words import (
-    ASKING,
-    content_stems,
-    families_of,
-    fold,
-    is_generic,
-    is_light,
-    likeness,
-    split_identifier,
-    stem,
-    words_in,
-)
+from lousho.models.demo.schema import looks_like_example
+from lousho.models.demo.views import ToolView
+from lousho.models.demo.words import ASKING, content_stems, families_of, is_generic, is_light, likeness, stem, words_in
 
 ENOUGH = 1.5
 """The evidence below which no tool is meant."""
-_OPENING_WORDS = 4
 _LEADING = 1.5
-_CLOSE = 0.88
+_CLOSE = 0.75
+_READING = 0
 _ENDING = frozenset({2, 8})
 """The verb families of taking away and stopping."""
-
-
-@dataclass(slots=True, eq=False)
-class ToolView:
-    """A tool as the demo model sees it."""
-
-    name: str
-    description: str
-    fields: tuple[Field, ...]
-    leaves: tuple[Field, ...]
-    name_stems: tuple[str, ...]
-    vocabulary: dict[str, float] = field(default_factory=lambda: {})
-    """Each stem the tool is known by, with its weight."""
-
-    @property
-    def nouns(self) -> frozenset[str]:
-        """The words of the name that are more than a verb any tool may begin with."""
-        return frozenset(word for word in self.name_stems if not is_generic(word))
-
-    @property
-    def only_verbs(self) -> bool:
-        """Whether the name has nothing but such verbs."""
-        return not self.nouns
-
-
-def view_of(name: str, description: str, parameters: object) -> ToolView:
-    """Return the view of a tool."""
-    made = fields_of(as_mapping(parameters))
-    name_stems = tuple(stem(word) for word in split_identifier(name))
-    view = ToolView(name, description, made, tuple(leaves(made)), name_stems)
-    for word, weight in _weights(view):
-        view.vocabulary[word] = max(weight, view.vocabulary.get(word, 0.0))
-    return view
-
-
-def _weights(view: ToolView) -> list[tuple[str, float]]:
-    found = [(word, 3.0 if view.only_verbs or not is_generic(word) else 1.5) for word in view.name_stems]
-    if len(view.name_stems) > 1:
-        found.append(("".join(view.name_stems), 3.0))
-    for index, word in enumerate(content_stems(view.description)[:60]):
-        opening = index < _OPENING_WORDS
-        found.append((word, (1.0 if opening else 0.3) if is_generic(word) else (1.6 if opening else 0.8)))
-    for made in view.leaves:
-        found.extend((word, 0.3 if is_generic(word) else 0.9) for part in made.path for word in content_stems(part))
-        found.extend((word, 0.9) for word in made.words if not is_generic(word))
-        found.extend((word, 0.4) for word in made.about if not is_generic(word))
-        found.extend(
-            (word, 1.2) for choice in _choices(made) for word in content_stems(" ".join(split_identifier(choice)))
-        )
-    return found
-
-
-def _choices(made: Field) -> list[str]:
-    choices = made.choices or (made.item.choices if made.item is not None else ())
-    return [choice for choice in choices if isinstance(choice, str)][:40]
+_VIEWING = frozenset("show list disp view see read".split())
+_SEEKING = frozenset("find look sear loca".split())
+_FORMULA = re.compile(r"\d\s*(?:\*\*|[-+*/^%×÷])\s*\(*\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +41,22 @@ class Match:
     """Whether it may be meant if the part also fills its arguments."""
     light: bool = False
     """Whether all that speaks for it is a verb that goes with anything."""
+    seeks: bool = False
+    """Whether request and tool both look something up, so that a name alone may be what is looked up."""
+    by_name: bool = False
+    """Whether the request begins with a verb of the tool's own name."""
+    unasked: bool = False
+    """Whether the tool does something and no word of the request says so."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the words of a range add up to."""
+
+    raw: float = 0.0
+    score: float = 0.0
+    words: int = 0
+    strong_words: int = 0
 
 
 class Evidence:
@@ -115,22 +69,13 @@ class Evidence:
         self._stems = [_stems_of(unit) for unit in reading.units]
         self._found = [[_evidence(stems, tool) for stems in self._stems] for tool in tools]
         self._joined = [_joined(reading, index) for index in range(len(reading.units))]
+        fetchers = [tool for tool in tools if any(leaf.form == "uri" and leaf.required for leaf in tool.leaves)]
+        self._fetcher = fetchers[0] if len(fetchers) == 1 else None
 
     def leading(self, lo: int, hi: int) -> int | None:
         """Return the first unit in the range that says something."""
         units = self.reading.units
         return next((i for i in range(lo, hi) if units[i].kind != "mark" and not units[i].is_stop), None)
-
-    def _verb_and_value(self, number: int, tool: ToolView, leading: int | None, lo: int, hi: int) -> bool:
-        """Whether a verb of the tool's kind comes with a value of a format the tool takes."""
-        if leading is None or self._found[number][leading] < 0.5:
-            return False
-        kinds = {unit.kind for unit in self.reading.units[lo:hi]}
-        formats = {(leaf.item or leaf).form for leaf in tool.leaves}
-        if "email" in kinds and "email" in formats:
-            return True
-        dated = bool(kinds & {"date", "moment"} and formats & {"date", "date-time"})
-        return dated and not is_light(self.reading.units[leading].low)
 
     def of_unit(self, index: int, tool: ToolView) -> float:
         """Return how much one unit says for a tool."""
@@ -149,47 +94,70 @@ class Evidence:
 
     def _match(self, number: int, tool: ToolView, lo: int, hi: int) -> Match:
         leading = self.leading(lo, hi)
-        raw = score = 0.0
-        strong_words = words = 0
+        units = self.reading.units[lo:hi]
+        verb = self.reading.units[leading] if leading is not None else None
+        lead = self._found[number][leading] if leading is not None else 0.0
+        tally = self._tally(number, tool, lo, hi, leading)
+        typed, shaped = _typed_evidence(tool, units), _shaped_evidence(tool, units, self.reading.slice(lo, hi))
+        score = tally.score + typed + shaped + _particles(tool, units)
+        match = Match(
+            tool,
+            score,
+            strong=tally.raw >= ENOUGH and (tally.strong_words > 0 or tally.words > 1),
+            plausible=self._is_plausible(tool, tally, shaped, verb, lead, units),
+            light=not shaped and not tally.words and (verb is None or is_light(verb.low)),
+            seeks=verb is not None and verb.low[:4] in _SEEKING and any(w[:4] in _SEEKING for w in tool.name_stems),
+            by_name=verb is not None and verb.stem in tool.name_stems,
+            unasked=_acts_unasked(tool, units),
+        )
+        if verb is not None and _contradicts(verb, tool):
+            return replace(match, score=score * 0.3, strong=False, plausible=False)
+        if verb is not None and _only_reads(verb, tool):
+            return replace(match, score=score * 0.7, strong=match.strong and verb.low[:4] not in _VIEWING)
+        return match
+
+    def _tally(self, number: int, tool: ToolView, lo: int, hi: int, leading: int | None) -> _Tally:
+        tally = _Tally()
         quiet = False
         seen: set[str] = set()
         for index in range(lo, hi):
             unit = self.reading.units[index]
-            quiet = quiet or (raw > 0 and unit.low in {"saying", ":"})
-            found = max(
-                self._found[number][index], _joined_evidence(self._joined[index], tool) if index + 1 < hi else 0
-            )
+            # What is to be written or said may speak of anything.
+            quiet = quiet or (tally.raw > 0 and unit.low in {"saying", ":"})
+            found = self._found[number][index]
+            if index + 1 < hi and len(self._joined[index]) >= 4:
+                found = max(found, tool.vocabulary.get(self._joined[index], 0.0))
             if found <= 0 or unit.stem in seen:
                 continue
             seen.add(unit.stem)
             generic = all(is_generic(word) for word in self._stems[index]) and not tool.only_verbs
-            words += not generic and found >= 0.4
-            strong_words += not generic and found >= 1.2
-            weighed = found * (_LEADING if index == leading else 1.0) * (0.3 if quiet else 1.0)
-            raw += weighed
-            score += weighed * min((self._rarity.get(word, 1.0) for word in self._stems[index]), default=1.0)
-        if len(tool.name_stems) > 1 and set(tool.name_stems) <= {
-            part for i in range(lo, hi) for part in self._stems[i]
-        }:
-            score += 1.5
-        typed, shaped = _typed_evidence(tool, self.reading.units[lo:hi])
-        by_verb = leading is not None and self._found[number][leading] >= 1.0
-        light = not shaped and words == 0 and (leading is None or is_light(self.reading.units[leading].low))
-        strong = raw >= ENOUGH and (strong_words > 0 or words > 1)
-        plausible = by_verb or shaped > 0 or raw >= ENOUGH or self._verb_and_value(number, tool, leading, lo, hi)
-        if leading is not None and _contradicts(self.reading.units[leading], tool):
-            return Match(tool, score * 0.3, strong=False, plausible=False)
-        return Match(tool, score + typed + shaped, strong, plausible, light)
+            tally.words += not generic and found >= 0.4
+            tally.strong_words += not generic and found >= 1.2
+            found *= _LEADING if index == leading else 0.5 if generic else 1.0
+            found *= 0.3 if quiet else 1.0
+            tally.raw += found
+            tally.score += found * min((self._rarity.get(word, 1.0) for word in self._stems[index]), default=1.0)
+        said = {part for index in range(lo, hi) for part in self._stems[index]}
+        if len(tool.name_stems) > 1 and set(tool.name_stems) <= said:
+            tally.score += 1.5
+        return tally
 
-
-def _contradicts(verb: Unit, tool: ToolView) -> bool:
-    """Whether the request takes something away and the tool does not, or the other way round."""
-    asked = families_of(verb.stem) if verb.is_word else frozenset[int]()
-    opening = content_stems(tool.description)[:1]
-    offered = frozenset(number for word in (*tool.name_stems, *opening) for number in families_of(word))
-    if not asked or not offered or tool.vocabulary.get(verb.stem, 0.0) >= 1.0:
-        return False
-    return bool(asked & _ENDING) != bool(offered & _ENDING)
+    def _is_plausible(
+        self, tool: ToolView, tally: _Tally, shaped: float, verb: Unit | None, lead: float, units: Sequence[Unit]
+    ) -> bool:
+        if tally.raw >= ENOUGH or lead >= 1.0:
+            return True
+        if tool is self._fetcher and any(unit.kind == "uri" for unit in units):
+            return True
+        if verb is None:
+            return shaped > 0
+        unknown_verb = verb.kind == "word" and lead <= 0 and not tally.words and not is_generic(verb.stem)
+        if shaped > 0 and not unknown_verb:
+            return True
+        seeks = verb.low[:4] in _SEEKING and any(word[:4] in _SEEKING for word in tool.name_stems)
+        if seeks and any(unit.kind == "proper" for unit in units):
+            return True
+        return lead >= 0.5 and _brings_value(tool, units, verb)
 
 
 def close_matches(matches: Sequence[Match]) -> list[Match]:
@@ -198,6 +166,49 @@ def close_matches(matches: Sequence[Match]) -> list[Match]:
         return []
     best = matches[0]
     return [match for match in matches if match.score >= best.score * _CLOSE and match.strong == best.strong]
+
+
+def _brings_value(tool: ToolView, units: Sequence[Unit], verb: Unit) -> bool:
+    """Whether a verb of the tool's kind comes with a value of a format the tool takes, or with its parameter's word."""
+    kinds = {unit.kind for unit in units}
+    formats = {(leaf.item or leaf).form for leaf in tool.leaves}
+    if "email" in kinds and "email" in formats:
+        return True
+    if is_light(verb.low):
+        return False
+    return bool(kinds & {"date", "moment"} and formats & {"date", "date-time"}) or any(
+        verb.stem in leaf.about for leaf in tool.leaves
+    )
+
+
+def _acts_unasked(tool: ToolView, units: Sequence[Unit]) -> bool:
+    acts = [word for word in tool.name_stems if is_generic(word) and _READING not in families_of(word)]
+    if not acts:
+        return False
+    families = frozenset(number for word in acts for number in families_of(word))
+    said = [part for unit in units if unit.is_word and not unit.is_stop for part in unit.parts]
+    return not any(part in acts or families_of(part) & families for part in said)
+
+
+def _verbs_of(tool: ToolView) -> frozenset[int]:
+    opening = content_stems(tool.description)[:1]
+    return frozenset(number for word in (*tool.name_stems, *opening) for number in families_of(word))
+
+
+def _contradicts(verb: Unit, tool: ToolView) -> bool:
+    """Whether the request takes something away and the tool does not, or the other way round."""
+    asked = families_of(verb.stem) if verb.is_word else frozenset[int]()
+    offered = _verbs_of(tool)
+    if not asked or not offered or tool.vocabulary.get(verb.stem, 0.0) >= 1.0:
+        return False
+    return bool(asked & _ENDING) != bool(offered & _ENDING)
+
+
+def _only_reads(verb: Unit, tool: ToolView) -> bool:
+    """Whether the request only wants to see something and the tool does something."""
+    asked = families_of(verb.stem) if verb.is_word else frozenset[int]()
+    offered = _verbs_of(tool)
+    return asked == {_READING} and bool(offered) and _READING not in offered and verb.stem not in tool.name_stems
 
 
 def _rarity(tools: Sequence[ToolView]) -> dict[str, float]:
@@ -229,10 +240,6 @@ def _joined(reading: Reading, index: int) -> str:
     return stem(units[index].low + units[index + 1].low)
 
 
-def _joined_evidence(joined: str, tool: ToolView) -> float:
-    return tool.vocabulary.get(joined, 0.0) if len(joined) >= 4 else 0.0
-
-
 def _evidence(stems: Sequence[str], tool: ToolView) -> float:
     best = 0.0
     for word in stems:
@@ -248,8 +255,14 @@ def _evidence(stems: Sequence[str], tool: ToolView) -> float:
     return best
 
 
-def _typed_evidence(tool: ToolView, units: Sequence[Unit]) -> tuple[float, float]:
-    """Return what the kinds of values say: a little for fitting types, much for the outline of an example."""
+def _particles(tool: ToolView, units: Sequence[Unit]) -> float:
+    """Return what small words in a tool's name say: `turn_off` when the request says `off`."""
+    said = {unit.low for unit in units if unit.is_stop}
+    return sum(1.0 for word in tool.particles if word in said)
+
+
+def _typed_evidence(tool: ToolView, units: Sequence[Unit]) -> float:
+    """Return the little that values of fitting kinds say."""
     kinds = {unit.kind for unit in units}
     typed = 0.0
     for made in tool.leaves:
@@ -261,25 +274,13 @@ def _typed_evidence(tool: ToolView, units: Sequence[Unit]) -> tuple[float, float
             or (inner.form in {"date", "date-time"} and kinds & {"date", "moment"})
         )
         typed += 0.4 if fits and made.required else 0.2 if fits else 0.0
-    shaped = any(
-        looks_like_example(unit.raw, made)
-        for unit in units
-        if unit.kind in {"mixed", "number", "quoted"}
-        for made in tool.leaves
-    )
-    return min(typed, 1.0), 1.6 if shaped else 0.0
+    return min(typed, 1.0)
 
 
-def names_tool(reading: Reading, tool: ToolView) -> bool:
-    """Whether the message spells the tool's name."""
-    return fold(tool.name).replace("_", "") in fold(reading.source).replace("_", "").replace(" ", "")
-
-
-def views_of(definitions: Sequence[Any]) -> list[ToolView]:
-    """Return the views of a request's tools; of two with one name the first."""
-    views: dict[str, ToolView] = {}
-    for definition in definitions:
-        function = definition.function
-        parameters: Mapping[str, Any] = function.parameters
-        views.setdefault(function.name, view_of(function.name, function.description or "", parameters))
-    return list(views.values())
+def _shaped_evidence(tool: ToolView, units: Sequence[Unit], said: str) -> float:
+    """Return the much that the outline of an example says."""
+    shown = [example for made in tool.leaves for example in made.shown]
+    if _FORMULA.search(said) and any(_FORMULA.search(example) for example in shown):
+        return 1.6
+    told = [unit for unit in units if unit.kind in {"mixed", "number", "quoted", "proper"}]
+    return 1.6 if any(looks_like_example(unit.raw, made) for unit in told for made in tool.leaves) else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lousho.models.demo.arguments import store
-from lousho.models.demo.convert import MISSING
+from lousho.models.demo.convert import MISSING, PLACES
 from lousho.models.demo.requests import Task
 from lousho.models.demo.results import Outcome, recall, recall_argument, write
 from lousho.models.demo.schema import Field
@@ -29,8 +29,8 @@ def complete(task: Task, earlier: Sequence[Task], memory: Sequence[Outcome]) -> 
 
 
 def _remembered(task: Task, leaf: Field, known: Sequence[Outcome]) -> object:
-    pick = "last" if "last" in {word.lower() for word in task.words} else ""
-    pick = pick or ("first" if "first" in {word.lower() for word in task.words} else "")
+    said = {word.lower() for word in task.words}
+    pick = next((word for word in PLACES if word in said), "")
     for outcome in known:
         value = recall(leaf, outcome, pick)
         if value is MISSING:

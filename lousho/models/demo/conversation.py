@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from lousho.core.messages import Message, text_of
 from lousho.models.demo.arguments import answer_into, arguments_for
-from lousho.models.demo.choose import Evidence, ToolView
+from lousho.models.demo.choose import Evidence
 from lousho.models.demo.completion import complete
 from lousho.models.demo.reading import LONGEST_READ, read
 from lousho.models.demo.repair import repair
@@ -21,6 +21,7 @@ from lousho.models.demo.requests import Task, arguments_of, follow_ups, known_wo
 from lousho.models.demo.results import Outcome, as_text_answer, outcome_of
 from lousho.models.demo.schema import Field
 from lousho.models.demo.talk import Talk, talk_of
+from lousho.models.demo.views import ToolView
 
 MOST_CALLS = 8
 """Calls made for one message of the user."""
@@ -168,7 +169,7 @@ class Conversation:
         talk = talk_of(message)
         if talk in {"cancel", "yes-no"}:
             return True
-        if talk in {"help", "greeting"}:
+        if talk in {"help", "greeting", "thanks", "goodbye"}:
             return False
         tasks, evidence = tasks_for(message, self.tools, self.now)
         if not tasks or len(message) > LONGEST_READ:

@@ -36,6 +36,9 @@ COUNTING = {
 } | {"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000, "dozen": 12, "couple": 2, "both": 2}
 
 _LONGEST_MATCHED = 200
+_PLACES = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+PLACES = {word: number for number, word in enumerate(_PLACES, 1)} | {"last": -1, "latest": -1}
+"""Words for a place in a list; the last one is -1."""
 _BOUNDS: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
     ("minimum", "at least", operator.lt),
     ("maximum", "at most", operator.gt),
@@ -135,6 +138,8 @@ def _choice_score(choice: Any, units: Sequence[Unit], made: Field) -> float:
     if len(wanted) <= 2:
         exact = len(units) == 1 and (units[0].raw == choice or (len(wanted) == 2 and said == wanted))
         return 1.0 if exact and not units[0].is_stop else 0.0
+    if said == wanted and said in {"all", "any", "none", "every", "both", "each"}:
+        return 0.87  # these words stand in many sentences beside the choice that is meant
     if said == wanted:
         return 1.0 if not units[0].is_stop or len(units) > 1 else 0.6
     if len(units) > 1 or units[0].is_stop:

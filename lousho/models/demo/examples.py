@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lousho.models.demo.choose import ToolView
 from lousho.models.demo.convert import fit_number
 from lousho.models.demo.schema import Field
+from lousho.models.demo.views import ToolView
 from lousho.models.demo.words import humanise
 
 _MOST_SHOWN = 4

@@ -8,14 +8,14 @@ from datetime import date, datetime, time
 from typing import Any
 
 from lousho.models.demo import convert
-from lousho.models.demo.choose import ToolView
 from lousho.models.demo.convert import MISSING, Found
 from lousho.models.demo.mentions import Mention
 from lousho.models.demo.reading import Reading, Unit
 from lousho.models.demo.schema import Field, Path, assemble, leaves, unmet
+from lousho.models.demo.views import ToolView
 from lousho.models.demo.words import JOINERS, PREPOSITIONS
 
-_SPLITS = JOINERS | {",", ";", "&", "+", "\n", "|"}
+_SPLITS = JOINERS | {",", ";", "&", "\n", "|"}
 
 
 @dataclass(slots=True)
@@ -154,37 +154,6 @@ def moment_in(made: Field, filling: Filling, indices: Sequence[int]) -> Found | 
     filling.taken.update(used)
     filling.partial.pop(made.path, None)
     return Found(convert.moment_of(day[1] if day else None, at[1], filling.now), min(used), min(used) + 1)
-
-
-def preposition_affinity(made: Field, preposition: str) -> float:
-    """Return how well a field's name goes with the preposition before a value: `from_unit` with `from`."""
-    if not preposition:
-        return 0.0
-    if preposition in made.words or (preposition in {"into", "onto", "towards"} and "to" in made.words):
-        return 3.0
-    if preposition == "in" and "to" in made.words:
-        return 1.0
-    hints = {
-        "in": "targ dest outp",
-        "to": "targ dest reci rece outp next",
-        "into": "targ dest outp",
-        "onto": "targ dest",
-        "from": "sour orig send inpu star",
-        "with": "atte part gues memb invi",
-        "about": "topi subj them rega",
-        "regarding": "topi subj",
-        "for": "purp reas bene reci",
-        "until": "end till",
-        "by": "due dead auth",
-        "as": "role form stat kind",
-        "called": "titl labe",
-        "named": "titl labe",
-        "titled": "titl",
-    }.get(preposition, "")
-    if any(word[:4] in hints.split() for word in made.words):
-        return 2.0
-    telling = preposition in {"about", "with", "from", "until", "against", "between"}
-    return 0.5 if telling and preposition in made.description.lower().split() else 0.0
 
 
 def split_list(reading: Reading, lo: int, hi: int) -> list[tuple[int, int]]:

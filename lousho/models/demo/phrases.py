@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from lousho.models.demo.choose import ToolView
 from lousho.models.demo.results import Outcome, brief, shorten, write
 from lousho.models.demo.schema import Field
+from lousho.models.demo.views import ToolView
 from lousho.models.demo.words import humanise
 
 INTRODUCTION = (
@@ -102,8 +102,11 @@ def success(outcome: Outcome, *, several: bool) -> str:
     if value is None or value == "":
         return sentence(f"{label}: done")
     if isinstance(value, str):
-        said = sentence(shorten(value, 1500))
-        return f"{capital(label)}: {said}" if several or " " not in value.strip() else said
+        said = shorten(value, 1500)
+        if "\n" in said:
+            return f"{capital(label)}:\n{said}"
+        plain = said.split(" ")[0].isalpha() and " " in said
+        return sentence(said) if plain and not several else f"{capital(label)}: {ended(said)}"
     if isinstance(value, (list, dict)) and not value:
         return sentence(f"{label}: nothing was found")
     written = write(value)

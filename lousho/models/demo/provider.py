@@ -10,10 +10,10 @@ from typing import Any, cast
 from lousho.core.messages import FunctionCall, Message, ToolCall
 from lousho.models.chunks import chunks_of
 from lousho.models.demo.answers import answer_text, question_text, structured_answer
-from lousho.models.demo.choose import ToolView, view_of, views_of
 from lousho.models.demo.conversation import Ask, Call, Conversation
 from lousho.models.demo.requests import forced_task
 from lousho.models.demo.schema import Field
+from lousho.models.demo.views import ToolView, view_of, views_of
 from lousho.models.provider import ModelChunk, ModelRequest, ModelResponse, ToolDefinition
 
 ASK_TOOL = "ask_question"

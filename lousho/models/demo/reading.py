@@ -116,7 +116,8 @@ def read(source: str, *, today: date, known: Collection[str] = ()) -> Reading:
     for found in _SCAN.finditer(reading.source):
         reading.units.extend(_units_of(found, today))
     _join_number_signs(reading)
-    _mark_names(reading, known)
+    if any(letter.islower() for letter in reading.source):
+        _mark_names(reading, known)
     return reading
 
 
@@ -222,7 +223,7 @@ def _name_ends(reading: Reading, index: int, known: Collection[str]) -> int:
     stop = index + 1
     while stop < len(units):
         touching = units[stop].start - units[stop - 1].end <= 1
-        if touching and _is_name(reading, stop, known):
+        if touching and _is_name(reading, stop, () if units[stop].raw.istitle() else known):
             stop += 1
         elif (
             touching

@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from lousho.models.demo.arguments import Arguments, arguments_for
-from lousho.models.demo.choose import Evidence, Match, ToolView, close_matches
+from lousho.models.demo.choose import Evidence, Match, close_matches
 from lousho.models.demo.clauses import Clause, clauses_of
+from lousho.models.demo.convert import PLACES
 from lousho.models.demo.reading import Reading, read
 from lousho.models.demo.results import Outcome
 from lousho.models.demo.schema import as_mapping
+from lousho.models.demo.views import ToolView
 from lousho.models.demo.words import ASKING, AUXILIARIES, BACK_REFERENCES, families_of, is_generic
 
 Status: TypeAlias = Literal["open", "called", "done", "failed", "skipped", "dropped"]
@@ -51,9 +53,11 @@ class Task:
     def refers_back(self) -> bool:
         """Whether the clause speaks of something that was said or found before."""
         units = self.reading.units[self.lo : self.hi]
+        if any(unit.low in BACK_REFERENCES or unit.stem in _RESULT_WORDS or unit.low == "same" for unit in units):
+            return True
         return any(
-            unit.low in BACK_REFERENCES or unit.stem in _RESULT_WORDS or unit.low in {"same", "first", "last"}
-            for unit in units
+            unit.low in PLACES and (nxt is None or nxt.low in {"one", "ones"} or nxt.stem in self.tool.nouns)
+            for unit, nxt in zip(units, [*units[1:], None], strict=True)
         )
 
     @property
@@ -109,27 +113,42 @@ def _tasks_of(
     clause: Clause, group: int, reading: Reading, context: Sequence[tuple[int, int]], now: datetime
 ) -> list[Task]:
     matches = clause.matches or []
-    options: list[tuple[tuple[int, int, int], Match, list[Arguments]]] = []
+    options: list[tuple[tuple[float, int, bool], Match, list[Arguments]]] = []
     close = close_matches(matches)[:4] if matches and matches[0].strong else matches[:6]
     for match in close:
         calls = arguments_for(match.tool, reading, clause.lo, clause.hi, now, context)
-        if not match.strong and (calls[0].missing or calls[0].complaints):
+        if not match.strong and not _may_be_meant(match, calls[0], clause, reading):
             continue
-        if not match.strong and not _is_founded(match, calls[0]):
-            continue
-        gaps = len(calls[0].missing) + len(calls[0].complaints)
-        reads = any(_READING in families_of(word) for word in match.tool.name_stems)
-        options.append(((gaps, -len(calls[0].values), not reads), match, calls))
+        options.append((_cost(match, calls[0], matches[0].score), match, calls))
     if not options:
         return []
     options.sort(key=lambda option: option[0])
     _, best, calls = options[0]
     tasks = [Task(best.tool, call, reading, clause.lo, clause.hi, group, after=clause.after) for call in calls]
-    rivals = [match for order, match, _ in options if order == options[0][0] and match.score >= best.score * 0.97]
+    least = options[0][0][0]
+    rivals = [match for order, match, _ in options if order[0] <= least + 0.1 and order[1:] == options[0][0][1:]]
     if len(rivals) > 1 and not _is_read(best.tool):
         tasks = tasks[:1]
         tasks[0].candidates = rivals
     return tasks
+
+
+def _cost(match: Match, call: Arguments, best: float) -> tuple[float, int, bool]:
+    """Return how badly a tool fits a clause, for choosing between tools that the words name alike."""
+    gaps = len(call.missing) + len(call.complaints)
+    cost = 2.0 * gaps + (1.5 if match.unasked else 0.0) + 0.8 * call.unexplained
+    cost += 3.0 * (1.0 - match.score / best) if best > 0 else 0.0
+    return cost, -len(call.values), not _is_read(match.tool)
+
+
+def _may_be_meant(match: Match, call: Arguments, clause: Clause, reading: Reading) -> bool:
+    """Whether a tool that the words hardly name is meant: it has all it needs, or points back at what has it."""
+    if call.complaints:
+        return False
+    if call.missing:
+        back = any(unit.low in BACK_REFERENCES or unit.low in PLACES for unit in reading.units[clause.lo : clause.hi])
+        return back and match.by_name and not match.light
+    return _is_founded(match, call)
 
 
 def _is_founded(match: Match, call: Arguments) -> bool:
@@ -139,7 +158,9 @@ def _is_founded(match: Match, call: Arguments) -> bool:
     values = [(leaf, call.values[leaf.path]) for leaf in match.tool.leaves if leaf.path in call.values]
     if not values:
         return False
-    return not match.light or any(leaf.kind != "string" or leaf.form is not None for leaf, _ in values)
+    if not match.light or any(leaf.kind != "string" or leaf.form is not None for leaf, _ in values):
+        return True
+    return match.seeks and any(value[:1].isupper() for _, value in values)
 
 
 def _is_read(tool: ToolView) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -90,7 +91,7 @@ def parsed(text: str) -> Any:
 def recall(leaf: Field, outcome: Outcome, pick: str = "") -> Any:
     """Return the value for a field that an earlier result holds under the same name, `MISSING` when there is none.
 
-    `pick` is `first` or `last` when the user chose an entry of a list.
+    `pick` is a word such as `first` or `last` when the user chose an entry of a list.
     """
     owners = {stem(word) for word in split_identifier(outcome.tool)}
     best: tuple[float, Any] = (0.0, MISSING)
@@ -124,8 +125,10 @@ def _entries(
                 yield from _entries(part, pick, depth + 1, words)
     elif isinstance(value, list) and value:
         items = cast("list[Any]", value)
-        if len(items) == 1 or pick:
-            yield from _entries(items[-1 if pick == "last" else 0], pick, depth + 1, owner)
+        place = convert.PLACES.get(pick, 1)
+        place = len(items) - 1 if place < 0 else place - 1
+        if (len(items) == 1 or pick) and place < len(items):
+            yield from _entries(items[place], pick, depth + 1, owner)
 
 
 def _same_name(leaf: Field, words: tuple[str, ...], owners: set[str]) -> float:
@@ -220,9 +223,12 @@ def _write_list(items: Sequence[Any]) -> str:
     if not items:
         return "nothing"
     plain = [scalar(item) for item in items if not isinstance(item, (Mapping, list))]
-    if len(plain) == len(items) <= _MOST_LINES and all(len(word) <= 20 for word in plain):
+    if len(plain) == len(items) <= _MOST_LINES and all(
+        len(word) <= 20 and not re.match(r"\d+\.\s", word) for word in plain
+    ):
         return _series(plain)
-    lines = [f"- {brief(item)}" for item in items[:_MOST_LINES]]
+    dash = "" if plain and all(re.match(r"\d+[.)]\s", word) for word in plain) else "- "
+    lines = [f"{dash}{brief(item)}" for item in items[:_MOST_LINES]]
     if len(items) > _MOST_LINES:
         lines.append(f"- … and {len(items) - _MOST_LINES} more ({len(items)} in all)")
     return "\n".join(lines)

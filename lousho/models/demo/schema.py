@@ -57,6 +57,8 @@ class Field:
     shown: tuple[str, ...] = ()
     """Example values from the schema or its description."""
     nullable: bool = False
+    leads: tuple[str, ...] = ()
+    """The prepositions under which the tool's description speaks of it; '' where it is the verb's object."""
 
     @property
     def label(self) -> str:
@@ -298,6 +300,8 @@ def shape(value: str) -> str:
 
 
 def looks_like_example(value: str, made: Field) -> bool:
-    """Whether `value` has the outline of one of the field's examples and the outline says more than "a word"."""
+    """Whether `value` has the outline of one of the field's examples and that says more than "a word"."""
+    if any(example == value and not value.islower() for example in made.shown):
+        return True
     mine = shape(value)
     return len(mine) > 1 and not mine.isalpha() and any(shape(example) == mine for example in made.shown)

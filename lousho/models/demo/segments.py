@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from lousho.models.demo.choose import ToolView
 from lousho.models.demo.reading import Reading, Unit
+from lousho.models.demo.views import ToolView
 from lousho.models.demo.words import ARTICLES, ASKING, AUXILIARIES, JOINERS, POLITE, PRONOUNS, best_likeness, is_generic
 
 _REST_OPENERS = frozenset("saying says say that reading".split())
 _TITLES = frozenset("called titled labelled labeled named".split())
 _BREAKS = frozenset("()[]{}<>;|\n") | {"->"}
 _ENDS = frozenset(".?!")
+_PLACES = frozenset("first second third last latest next previous other same ones newest oldest".split())
 _EMPTY = ARTICLES | PRONOUNS | POLITE | AUXILIARIES | JOINERS
 
 
@@ -170,6 +171,8 @@ def _trim_left(segment: Segment, reading: Reading, tool: ToolView) -> None:
             last_noun = segment.lo if after_article else -1
         elif unit.kind == "word" and known and (segment.origin in {"direct", "loose"} or segment.hi - segment.lo > 1):
             last_noun = segment.lo
+        elif not verb_seen and _is_unknown_verb(reading, segment):
+            verb_seen = True
         else:
             verb_seen = True
             break
@@ -177,9 +180,16 @@ def _trim_left(segment: Segment, reading: Reading, tool: ToolView) -> None:
     segment.compound = last_noun >= 0 and last_noun == segment.lo - 1 and segment.origin == "direct"
 
 
+def _is_unknown_verb(reading: Reading, segment: Segment) -> bool:
+    """Whether a first word that nothing knows is a verb, because an article follows: `dim the lamp`."""
+    units = reading.units
+    unit, behind = units[segment.lo], segment.lo + 1
+    return unit.kind == "word" and behind < segment.hi and units[behind].low in {"the", "my", "our", "your", "all"}
+
+
 def _names(unit: Unit, tool: ToolView) -> bool:
     """Whether a word is one the tool is known by, and not just any verb."""
-    if best_likeness(unit.stem, tool.nouns) >= 0.9 or any(unit.stem in made.words for made in tool.leaves):
+    if best_likeness(unit.stem, tool.nouns) >= 0.7 or any(unit.stem in made.words for made in tool.leaves):
         return True
     weight = max((tool.vocabulary.get(part, 0.0) for part in unit.parts), default=0.0)
     return weight >= 0.8 and not is_generic(unit.stem)
@@ -199,6 +209,10 @@ def _only_names_tool(segment: Segment, reading: Reading, tool: ToolView) -> bool
     """Whether nothing is left but words the tool is known by: `to my list`."""
     if segment.origin == "rest":
         return False
+    if all(
+        unit.low in _PLACES or unit.is_stop or unit.kind == "mark" for unit in reading.units[segment.lo : segment.hi]
+    ):
+        return True
     for unit in reading.units[segment.lo : segment.hi]:
         if unit.kind == "mark" or unit.is_stop:
             continue

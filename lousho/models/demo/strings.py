@@ -8,13 +8,14 @@ from typing import Any
 
 from lousho.models.demo import convert
 from lousho.models.demo.convert import MISSING
-from lousho.models.demo.filling import Filling, preposition_affinity, split_list
+from lousho.models.demo.filling import Filling, split_list
+from lousho.models.demo.linking import preposition_affinity
 from lousho.models.demo.reading import Reading
 from lousho.models.demo.schema import Field, looks_like_example
 from lousho.models.demo.segments import Segment, segments_of
 from lousho.models.demo.words import JOINERS, PREPOSITIONS
 
-_FLOWING = frozenset("for about to that regarding concerning called named titled".split())
+_FLOWING = frozenset("because for about to that regarding concerning called named titled".split())
 _LEAST = 0.15
 _AFFINE = 1.5
 
@@ -65,6 +66,17 @@ def fill_strings(filling: Filling, *, whole: bool = False) -> None:
         chosen.append(option)
     for option in chosen:
         _extend(filling, option, segments)
+    _place_quoted(filling, sources)
+
+
+def _place_quoted(filling: Filling, sources: Sequence[_Source]) -> None:
+    """Give a quoted part that went nowhere to the one optional string that is open: nobody quotes for nothing."""
+    left = [s for s in sources if s.kinds == frozenset({"quoted"}) and s.segment.lo not in filling.taken]
+    waiting = [made for made in filling.open("string") if _takes_text(made)]
+    if len(left) == 1 and len(waiting) == 1:
+        value = _value(filling, waiting[0], left[0])
+        if value is not MISSING:
+            filling.put(waiting[0], value, left[0].segment.lo, left[0].segment.hi)
 
 
 def _takes_text(made: Field) -> bool:
@@ -124,6 +136,10 @@ def _score(
     raw = filling.reading.slice(source.segment.lo, source.segment.hi)
     if looks_like_example(raw, made) or (made.item is not None and looks_like_example(raw, made.item)):
         affinity += 2.5
+    if made.leads and source.segment.lead not in made.leads and affinity <= 0:
+        affinity -= 0.4
+    elif source.segment.origin == "direct" and "" in made.leads:
+        affinity += 0.6
     affinity += _kind_affinity(made, source)
     if not made.required and affinity < _AFFINE and not (free_choice and source.base >= 1.0):
         return 0.0
@@ -148,6 +164,8 @@ def _kind_affinity(made: Field, source: _Source) -> float:
     affinity = 0.0
     if inner.is_identifier:
         affinity += 1.0 if kinds <= {"mixed", "number", "uuid"} else 0.2 if has_digits else -0.6
+        if any(any(map(str.isdigit, example)) for example in inner.shown) and not kinds <= {"mixed", "uuid", "quoted"}:
+            affinity -= 1.2
     elif kinds <= {"mixed", "number", "uuid"} and not inner.shown:
         affinity -= 0.4
     if (

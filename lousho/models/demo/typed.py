@@ -6,18 +6,21 @@ they are in `strings`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from lousho.models.demo import convert
 from lousho.models.demo.convert import MISSING, Found
-from lousho.models.demo.filling import Filling, preposition_affinity, table_in, value_in
+from lousho.models.demo.filling import Filling, table_in, value_in
+from lousho.models.demo.linking import preposition_affinity
 from lousho.models.demo.mentions import Mention, find_mentions, value_end
 from lousho.models.demo.moments import fill_dates
 from lousho.models.demo.reading import Unit
 from lousho.models.demo.schema import Field
 from lousho.models.demo.words import JOINERS, NEGATIONS, is_generic, likeness
 
+_OPERATORS = frozenset("+-*/^%()×÷")
 _VERBS = frozenset("is are was were has have can will should".split())
 
 
@@ -33,6 +36,7 @@ def fill_typed(filling: Filling) -> None:
     _fill_formats(filling)
     fill_dates(filling)
     _fill_lists(filling)
+    _fill_formulas(filling)
     _fill_numbers(filling)
     _fill_booleans(filling)
     _fill_tables(filling)
@@ -230,6 +234,36 @@ def _put_all(filling: Filling, made: Field, found: Sequence[tuple[Any, range]]) 
     filling.put(made, values, found[0][1].start, found[-1][1].stop)
 
 
+def _fill_formulas(filling: Filling) -> None:
+    """A calculation goes whole to a string whose example is one; `3x20` goes to two numbers."""
+    units = filling.reading.units
+    for made in filling.open("string"):
+        if not any(any(sign in example for sign in "+*/") and any(map(str.isdigit, example)) for example in made.shown):
+            continue
+        marks = [i for i in range(filling.lo, filling.hi) if units[i].kind == "number" or units[i].raw in _OPERATORS]
+        runs = [list(run) for run in _runs(marks)]
+        best = max(runs, key=len, default=[])
+        if sum(units[i].kind == "number" for i in best) > 1 and not filling.taken & set(best):
+            lo, hi = best[0], best[-1] + 1
+            filling.put(made, filling.reading.slice(lo, hi), lo, hi)
+    waiting = filling.open("number", "integer")
+    if len(waiting) == 2:
+        for index, unit in filling.free("mixed"):
+            pair = re.fullmatch(r"(\d+)[a-zA-Z×](\d+)", unit.raw)
+            if pair:
+                for made, digits in zip(sorted(waiting, key=filling.fields.index), pair.groups(), strict=True):
+                    filling.put(made, int(digits), index, index + 1)
+                return
+
+
+def _runs(indices: Sequence[int]) -> Iterator[Sequence[int]]:
+    start = 0
+    for place in range(1, len(indices) + 1):
+        if place == len(indices) or indices[place] != indices[place - 1] + 1:
+            yield indices[start:place]
+            start = place
+
+
 def _fill_numbers(filling: Filling) -> None:
     waiting = filling.open("number", "integer")
     required = [made for made in waiting if made.required]
@@ -252,6 +286,17 @@ def _fill_numbers(filling: Filling) -> None:
         if made.path not in filling.values:
             words = [(i, u) for i, u in filling.free("word") if u.low in convert.COUNTING and u.low != "one"]
             _take_number(filling, made, words)
+            _take_place(filling, made)
+
+
+def _take_place(filling: Filling, made: Field) -> None:
+    """Read `the second one` as a number where one is needed."""
+    if made.kind != "integer" or made.path in filling.values:
+        return
+    for index, unit in filling.free("word"):
+        if convert.PLACES.get(unit.low, 0) > 0:
+            filling.put(made, convert.PLACES[unit.low], index, index + 1)
+            return
 
 
 def _take_number(filling: Filling, made: Field, units: Sequence[tuple[int, Unit]]) -> None:

@@ -34,7 +34,7 @@ POLITE = frozenset(
 PREPOSITIONS = frozenset(
     "in to for from at with on by about into onto as of without under over near per until till before after since using via"
     " within between against around through toward towards inside regarding concerning called titled labelled labeled"
-    " named saying during at".split()
+    " named saying during because at".split()
 )
 JOINERS = frozenset("and or plus versus vs than nor but".split())
 STOP = ARTICLES | PRONOUNS | AUXILIARIES | ASKING | POLITE | PREPOSITIONS | JOINERS | NEGATIONS | {"if", "s", "t"}
@@ -44,7 +44,7 @@ STOP = ARTICLES | PRONOUNS | AUXILIARIES | ASKING | POLITE | PREPOSITIONS | JOIN
 _FAMILIES: tuple[frozenset[str], ...] = tuple(
     frozenset(family.split())
     for family in (
-        "get show find look fetc retr read see chec view tell give list sear disp what whic who wher when how quer any",
+        "get show find look fetc retr read see open chec view tell give list sear disp what whic who wher when how quer any",
         "add crea make inse put regi reco writ save book sche rese appe log stor open plac remi reme set",
         "dele remo canc drop clea eras disc dele purg",
         "upda chan edit modi set rena move adju swit repl",
@@ -58,9 +58,7 @@ _FAMILIES: tuple[frozenset[str], ...] = tuple(
 
 
 # Of these, the ones that say least: what they act on decides.
-_LIGHT = frozenset(
-    "get sho show tell give find list make crea see look chec read set run view do take what how whic".split()
-)
+_LIGHT = frozenset("get show tell give find list make crea see look chec view do take what how whic".split())
 
 
 @lru_cache(maxsize=8192)
