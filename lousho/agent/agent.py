@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from lousho.agent.approvals import Approvals
@@ -27,7 +27,7 @@ from lousho.models.provider import LLMProvider
 from lousho.models.resolve import default_model_from_environment, resolve_provider
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import EventListener
 from lousho.runtime.loop import drive
@@ -220,7 +220,7 @@ class Agent:
         """Blocking twin of `send()`, with the same options."""
         return run_blocking(self.send(input, **options))
 
-    def stream_sync(self, input: AgentInput, **options: Any) -> Iterator[AgentEvent]:  # noqa: A002
+    def stream_sync(self, input: AgentInput, **options: Any) -> BlockingStream[AgentEvent]:  # noqa: A002
         """Blocking twin of `stream()`: yields the run's events; closing the iterator early aborts the run."""
         holder: list[AgentRun] = []
 

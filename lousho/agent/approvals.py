@@ -5,7 +5,7 @@ Source: approvals page.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,7 +17,7 @@ from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.ids import new_id
 from lousho.core.json_values import clean_text
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.loop import drive
@@ -144,7 +144,7 @@ class Approvals:
         """Blocking twin of `answer()`."""
         return run_blocking(self.answer(**answer))
 
-    def stream_resolve_sync(self, **decision: Any) -> Iterator[AgentEvent]:
+    def stream_resolve_sync(self, **decision: Any) -> BlockingStream[AgentEvent]:
         """Blocking twin of `stream_resolve()`: yields the continued run's events."""
         holder: list[AgentRun] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
@@ -15,7 +15,7 @@ from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput, Message
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult
@@ -151,7 +151,7 @@ class Session:
         """Blocking twin of `send()`."""
         return run_blocking(self.send(input, **options))
 
-    def stream_sync(self, input: AgentInput, **options: Any) -> Iterator[AgentEvent]:  # noqa: A002
+    def stream_sync(self, input: AgentInput, **options: Any) -> BlockingStream[AgentEvent]:  # noqa: A002
         """Blocking twin of `stream()`: yields the turn's events."""
         holder: list[AgentRun] = []
 

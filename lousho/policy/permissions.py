@@ -129,6 +129,8 @@ def permission_rule(value: Any, where: str = "permissions") -> PermissionRule:
     ttl_ms = rule.get("ttl_ms", rule.get("ttlMs"))
     _check_ttl(ttl_ms, action, where)
     reason = rule.get("reason")
+    if reason is not None and not isinstance(reason, str):
+        raise ConfigurationError(f"'{where}.reason': must be a text; got {reason!r}.", field=where)
     return PermissionRule(
         tool=_matcher(rule.get("tool"), where), action=action, when=when, reason=reason, ttl_ms=ttl_ms
     )

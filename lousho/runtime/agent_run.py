@@ -50,10 +50,30 @@ class EventBuffer:
         while not self._events:
             if self._ended:
                 return None
+            if self._reader is not None and not self._reader.done():
+                raise already_iterated()
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
             self._reader = None
         return self._events.popleft()
+
+
+def already_iterated() -> SDKError:
+    """Return the error for a second reader."""
+    return SDKError(
+        "This run's events are read already; each event is delivered once.", code="LOUSHO_RUN_ALREADY_ITERATED"
+    )
+
+
+_going: set[asyncio.Task[Any]] = set()
+"""Runs nobody may hold any more: an event loop keeps its tasks only weakly, and a run goes on by itself."""
+
+
+def _keep(task: asyncio.Task[Any]) -> None:
+    if len(_going) % 256 == 255:  # now and then: a loop that was closed early never says that its runs are over
+        _going.difference_update([other for other in _going if other.get_loop().is_closed()])
+    _going.add(task)
+    task.add_done_callback(_going.discard)
 
 
 class AgentRun:
@@ -79,6 +99,7 @@ class AgentRun:
         self._iterated = False
         self._task = asyncio.get_running_loop().create_task(start(self._buffer))
         self._task.add_done_callback(self._ended)
+        _keep(self._task)
 
     def _ended(self, task: asyncio.Task[RunResult]) -> None:
         self._buffer.end()
@@ -102,10 +123,7 @@ class AgentRun:
 
     def __aiter__(self) -> _EventIterator:
         if self._iterated:
-            raise SDKError(
-                "This run's events were read already; each event is delivered once.",
-                code="LOUSHO_RUN_ALREADY_ITERATED",
-            )
+            raise already_iterated()
         self._iterated = True
         return _EventIterator(self)
 

@@ -9,9 +9,15 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from concurrent import futures
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from lousho.core.errors import ConfigurationError
 
 T = TypeVar("T")
+CLEAN_UP_SECONDS = 10.0
+"""How long Ctrl-C waits for the clean-up of what it interrupted; a second Ctrl-C does not wait."""
 
 
 class _LoopThread:
@@ -44,48 +50,108 @@ def _loop_thread() -> _LoopThread:
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end and return what it returns; Ctrl-C cancels it and waits for its clean-up."""
+    """Run `work` to its end and return what it returns; Ctrl-C cancels it and waits for its clean-up.
+
+    Raises `LOUSHO_CONFIG_INVALID` on the background loop itself, where it would wait for ever.
+    """
     host = _loop_thread()
     if threading.current_thread() is host.thread:
         work.close()
-        from lousho.core.errors import SDKError
-
-        raise SDKError(
+        raise ConfigurationError(
             "A blocking call was made from inside a run that was itself started by a blocking call; "
-            "use the async method there.",
-            code="LOUSHO_CONFIG_INVALID",
+            "use the async method there."
         )
-    future = asyncio.run_coroutine_threadsafe(work, host.loop)
+    running: list[asyncio.Task[Any] | None] = []
+
+    async def hosted() -> T:
+        running.append(asyncio.current_task())
+        return await work
+
+    def stop() -> None:
+        if not running:  # it has not begun yet
+            host.loop.call_soon(stop)
+        elif running[0] is not None:
+            running[0].cancel()
+
+    future = asyncio.run_coroutine_threadsafe(hosted(), host.loop)
     try:
         return future.result()
     except KeyboardInterrupt:
-        future.cancel()
+        host.loop.call_soon_threadsafe(stop)
+        futures.wait([future], timeout=CLEAN_UP_SECONDS)
         raise
+
+
+class BlockingStream(Iterator[T]):
+    """Yields what an async iterator yields, each item by a blocking call. `close()` it, or leave a `with` block, to stop.
+
+    Dropped before the end it is stopped, too, but nobody waits for that: it may happen on any thread, or while the
+    program ends.
+    """
+
+    def __init__(
+        self, open_stream: Callable[[], AsyncIterable[T]], close: Callable[[], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._open = open_stream
+        self._close = close
+        self._stream: AsyncIterator[T] | None = None
+        self._ended = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> T:
+        if self._ended:
+            raise StopIteration
+        try:
+            more, item = run_blocking(self._step())
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        except BaseException:
+            self._ended = True
+            raise
+        if not more:
+            self._ended = True
+            raise StopIteration
+        return cast("T", item)
+
+    async def _step(self) -> tuple[bool, T | None]:
+        if self._stream is None:
+            self._stream = aiter(self._open())
+        try:
+            return True, await anext(self._stream)
+        except StopAsyncIteration:
+            return False, None
+
+    def close(self) -> None:
+        """Stop reading and wait until what was read from has ended."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._stream is not None:
+            run_blocking(self._close())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._ended or self._stream is None or _current is None or _current.pid != os.getpid():
+            return
+        work = self._close()
+        try:
+            asyncio.run_coroutine_threadsafe(work, _current.loop)
+        except RuntimeError:  # the loop is closed
+            work.close()
 
 
 def iterate_blocking(
     open_stream: Callable[[], AsyncIterable[T]], close: Callable[[], Coroutine[Any, Any, None]]
-) -> Iterator[T]:
-    """Yield what an async iterator yields. Closing the generator early runs `close()` on the loop."""
-
-    async def start() -> AsyncIterator[T]:
-        return aiter(open_stream())
-
-    async def step(stream: AsyncIterator[T]) -> tuple[bool, T | None]:
-        try:
-            return True, await anext(stream)
-        except StopAsyncIteration:
-            return False, None
-
-    stream = run_blocking(start())
-    ended = False
-    try:
-        while True:
-            more, item = run_blocking(step(stream))
-            if not more:
-                ended = True
-                return
-            yield item  # pyright: ignore[reportReturnType]
-    finally:
-        if not ended:
-            run_blocking(close())
+) -> BlockingStream[T]:
+    """Return a blocking iterator over an async one. Closing it early runs `close()` on the loop."""
+    return BlockingStream(open_stream, close)

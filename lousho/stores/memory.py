@@ -1,11 +1,13 @@
 """The store of a process: everything is gone when it ends.
 
-Records are kept as JSON text, so what comes back has passed through JSON exactly as it would with a database.
+Records are kept as JSON text, so what comes back has passed through JSON exactly as it would with a database. Several
+event loops in several threads may share one.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import asdict
 
 from lousho.stores.protocol import AgentStore, PausedStepRecord, SessionRecord
@@ -16,6 +18,7 @@ class InMemorySessionStore:
 
     def __init__(self) -> None:
         self._records: dict[str, tuple[int, str]] = {}
+        self._lock = threading.Lock()
 
     async def load(self, session_id: str) -> SessionRecord:
         """Return the session, or an empty record of revision 0."""
@@ -28,9 +31,11 @@ class InMemorySessionStore:
 
     async def save(self, record: SessionRecord) -> bool:
         """Write `record` if nobody else wrote since it was read."""
-        if self._records.get(record.id, (0, ""))[0] != record.revision:
-            return False
-        self._records[record.id] = (record.revision + 1, json.dumps(record.messages, ensure_ascii=False))
+        text = json.dumps(record.messages, ensure_ascii=False)
+        with self._lock:
+            if self._records.get(record.id, (0, ""))[0] != record.revision:
+                return False
+            self._records[record.id] = (record.revision + 1, text)
         return True
 
     async def delete(self, session_id: str) -> None:
@@ -43,13 +48,16 @@ class InMemoryApprovalStore:
 
     def __init__(self) -> None:
         self._steps: dict[str, tuple[int, str]] = {}
+        self._lock = threading.Lock()
 
     async def save(self, step: PausedStepRecord) -> bool:
         """Write `step` if nobody else wrote since it was read."""
-        if self._steps.get(step.id, (0, ""))[0] != step.revision:
-            return False
         revision = step.revision + 1
-        self._steps[step.id] = (revision, json.dumps(asdict(step) | {"revision": revision}, ensure_ascii=False))
+        text = json.dumps(asdict(step) | {"revision": revision}, ensure_ascii=False)
+        with self._lock:
+            if self._steps.get(step.id, (0, ""))[0] != step.revision:
+                return False
+            self._steps[step.id] = (revision, text)
         return True
 
     async def load(self, step_id: str) -> PausedStepRecord | None:
@@ -59,14 +67,17 @@ class InMemoryApprovalStore:
 
     async def claim(self, step_id: str, revision: int) -> bool:
         """Remove the step for exactly one caller."""
-        if self._steps.get(step_id, (-1, ""))[0] != revision:
-            return False
-        del self._steps[step_id]
+        with self._lock:
+            if self._steps.get(step_id, (-1, ""))[0] != revision:
+                return False
+            del self._steps[step_id]
         return True
 
     async def list(self) -> list[PausedStepRecord]:
         """Return the waiting steps, oldest first."""
-        return [PausedStepRecord(**json.loads(text)) for _, text in self._steps.values()]
+        with self._lock:
+            steps = list(self._steps.values())
+        return [PausedStepRecord(**json.loads(text)) for _, text in steps]
 
 
 def memory_store() -> AgentStore:

@@ -263,9 +263,7 @@ def is_context_annotation(annotation: object) -> bool:
     return any(option is ToolContext for option in options)
 
 
-def _check(
-    name: object, description: object, execute: object, needs_approval: object, timeout_ms: float | None
-) -> None:
+def _check(name: object, description: object, execute: object, needs_approval: object, timeout_ms: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ConfigurationError(
             f"The tool name {name!r} does not fit: use 1 to 64 letters, digits, '_' or '-'.", field="name"
@@ -282,8 +280,13 @@ def _check(
             f"The tool {name!r}: needs_approval must be True, False or a function of the arguments.",
             field="needs_approval",
         )
-    if timeout_ms is not None and not timeout_ms > 0:
-        raise ConfigurationError(f"The tool {name!r}: timeout_ms must be above 0.", field="timeout_ms")
+    if timeout_ms is not None and (
+        isinstance(timeout_ms, bool) or not isinstance(timeout_ms, (int, float)) or not timeout_ms > 0
+    ):
+        raise ConfigurationError(
+            f"The tool {name!r}: timeout_ms must be a number of milliseconds above 0; got {timeout_ms!r}.",
+            field="timeout_ms",
+        )
 
 
 def _refuse_unknown(unknown: Mapping[str, object], where: str) -> None:
