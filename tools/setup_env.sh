@@ -62,7 +62,7 @@ install() {
     uv pip install --quiet --python "$venv/bin/python" "$@"
   else
     "$venv/bin/python" -m pip --version >/dev/null 2>&1 || "$venv/bin/python" -m ensurepip >/dev/null
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input --root-user-action=ignore "$@"
+    "$venv/bin/python" -m pip install -qq --disable-pip-version-check --no-input --root-user-action=ignore "$@"
   fi || fail "The packages could not be installed: see the lines above, check the connection, and run this again."
 }
 

@@ -240,6 +240,7 @@ else:
 '''
 
 
+@pytest.mark.spec("BEY-06")
 def test_a_pause_continues_in_a_fresh_process_from_the_saved_state(tmp_path: Path):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(FILE_STORE), encoding="utf-8")

@@ -17,7 +17,7 @@ CHAT = [sys.executable, "-m", "lousho_cli", "chat", "agent.py"]
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="uses POSIX signals and shells")
 
 
-@pytest.mark.spec("CLI-50")
+@pytest.mark.spec("CLI-50", "BEY-11")
 def test_each_line_of_a_pipe_is_a_turn_and_stdout_has_the_agents_words_alone(
     run_lousho: RunLousho, project: Path
 ) -> None:
@@ -178,6 +178,7 @@ def test_an_agent_that_cannot_load_is_exit_1_with_code_and_fix(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.spec("BEY-11")
 @POSIX
 def test_a_reader_that_leaves_ends_the_chat_without_a_word(project: Path) -> None:
     done = subprocess.run(
@@ -246,6 +247,7 @@ def test_a_closed_stdout_does_not_stop_the_chat(project: Path) -> None:
     assert done.stderr.startswith(b"[usage] ")
 
 
+@pytest.mark.spec("BEY-12")
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
 def test_a_console_that_lacks_characters_degrades_them(run_lousho: RunLousho, project: Path, encoding: str) -> None:
     (project / "wide.py").write_text(
@@ -282,6 +284,7 @@ def test_the_help_page_names_the_flags(run_lousho: RunLousho) -> None:
     assert "--session id" in done.stdout
 
 
+@pytest.mark.spec("BEY-18")
 def test_no_home_directory_is_no_problem(run_lousho: RunLousho, project: Path) -> None:
     nothing: dict[str, str | None] = dict.fromkeys(
         ("HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")

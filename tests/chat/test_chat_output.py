@@ -79,6 +79,7 @@ async def test_a_character_is_not_split_by_streaming(pieces: list[str], writes: 
     assert await said(*pieces) == writes
 
 
+@pytest.mark.spec("BEY-12")
 @pytest.mark.parametrize(
     ("pieces", "text"),
     [
@@ -95,6 +96,7 @@ async def test_what_the_model_says_cannot_steer_the_terminal(pieces: list[str], 
     assert "".join(await said(*pieces)) == text
 
 
+@pytest.mark.spec("BEY-12")
 async def test_what_a_tool_returns_cannot_steer_the_terminal(talk: Talk) -> None:
     @tool
     def fetch(url: str) -> str:

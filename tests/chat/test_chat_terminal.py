@@ -56,6 +56,7 @@ def test_without_colours_nothing_is_coloured(terminal: OpenTerminal) -> None:
     assert "\x1b[3" not in screen.raw
 
 
+@pytest.mark.spec("BEY-09")
 def test_ctrl_c_stops_the_turn_keeps_its_text_and_brings_the_prompt_back(terminal: OpenTerminal) -> None:
     screen = terminal()
     screen.send("drone\r")
@@ -123,7 +124,7 @@ def test_ctrl_c_with_a_draft_drops_the_draft_and_does_not_count(terminal: OpenTe
     assert screen.wait_for_exit() == 0
 
 
-@pytest.mark.spec("CLI-55")
+@pytest.mark.spec("CLI-55", "BEY-09")
 def test_ctrl_d_leaves_an_empty_prompt_and_eats_no_text(terminal: OpenTerminal) -> None:
     screen = terminal()
     screen.send(f"hello{CTRL_D}\r")
@@ -167,6 +168,7 @@ def test_the_terminal_is_as_it_was_after_every_way_to_leave(terminal: OpenTermin
     assert code == {"ctrl-d": 0, "ctrl-c": 130}.get(how, 143)
 
 
+@pytest.mark.spec("BEY-09")
 def test_a_pasted_text_of_many_lines_is_one_message_sent_by_enter(terminal: OpenTerminal) -> None:
     screen = terminal(rows=260)
     text = "".join(f"line {number}\twith a tab\n" for number in range(200))
@@ -189,6 +191,7 @@ def test_a_message_can_have_several_lines(terminal: OpenTerminal, keys: str) -> 
     assert screen.rows[:3] == ["> echo one", "  two", "'echo one\\ntwo'"]
 
 
+@pytest.mark.spec("BEY-10")
 def test_a_line_typed_while_the_agent_works_is_no_answer_to_an_approval(terminal: OpenTerminal) -> None:
     screen = terminal()
     screen.send("email-later\r")
@@ -274,6 +277,7 @@ def test_what_a_tool_prints_has_a_line_of_its_own(terminal: OpenTerminal) -> Non
     assert screen.rows[1:5] == ['[shout] {"q":"hey"}', "printed hey", "  -> shouted", "Done: shouted."]
 
 
+@pytest.mark.spec("BEY-09")
 def test_old_messages_come_back_in_the_next_chat_except_those_with_a_leading_space(
     terminal: OpenTerminal, clean_env: Path
 ) -> None:
@@ -350,6 +354,7 @@ def test_a_terminal_that_can_do_nothing_still_talks(plain_terminal: PtyScreen) -
     assert screen.rows[:2] == ["> hello", "You said hello."]
 
 
+@pytest.mark.spec("BEY-10")
 def test_there_too_a_line_typed_early_is_no_answer_to_an_approval(plain_terminal: PtyScreen) -> None:
     screen = plain_terminal
     screen.send("email-later\r")

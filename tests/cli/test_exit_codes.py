@@ -99,6 +99,7 @@ def test_a_full_disk_is_a_sentence() -> None:
     ]
 
 
+@pytest.mark.spec("BEY-18")
 @LINUX
 def test_a_directory_that_cannot_be_made_is_a_sentence(run_lousho: RunLousho) -> None:
     done = run_lousho(["init", "/proc/nowhere/agent", "--yes", "--no-install"])
@@ -139,6 +140,7 @@ def test_closed_standard_streams_are_no_traceback(tmp_path: Path, closed: str) -
     assert (tmp_path / "x" / "agent.py").exists()
 
 
+@pytest.mark.spec("BEY-18")
 @pytest.mark.parametrize("args", [["--help"], ["doctor"], ["init", "--yes", "--no-install"], ["frob"]])
 def test_no_home_is_needed(run_lousho: RunLousho, args: list[str]) -> None:
     without = dict.fromkeys(["HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"])

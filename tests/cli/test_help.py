@@ -84,6 +84,7 @@ def test_help_reads_the_width_of_the_terminal(run_lousho: RunLousho) -> None:
     assert max(map(len, narrow.splitlines())) <= 62
 
 
+@pytest.mark.spec("BEY-08")
 def test_lousho_alone_says_what_it_is_and_what_to_do_next(run_lousho: RunLousho) -> None:
     done = run_lousho([])
 

@@ -37,6 +37,7 @@ def python(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.spec("BEY-13")
 @pytest.mark.parametrize(("template", "provider"), [("minimal", "openai"), ("tools", "anthropic"), ("yaml", "mock")])
 def test_the_projects_own_tests_pass_without_a_key(
     run_lousho: RunLousho, tmp_path: Path, template: str, provider: str
@@ -49,6 +50,7 @@ def test_the_projects_own_tests_pass_without_a_key(
     assert " passed" in done.stdout
 
 
+@pytest.mark.spec("BEY-13")
 def test_the_projects_are_clean_for_ruff_and_for_the_type_checker(run_lousho: RunLousho, tmp_path: Path) -> None:
     for template in TARGETS:
         for provider in ("openai", "mock"):

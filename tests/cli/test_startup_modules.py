@@ -45,6 +45,7 @@ def modules_after(*args: str) -> tuple[int, set[str]]:
     return int(code), set(names)
 
 
+@pytest.mark.spec("BEY-07")
 @pytest.mark.parametrize(
     ("args", "code"),
     [

@@ -29,6 +29,7 @@ def problem(read: Any, text: str) -> str:
     return caught.value.located("f")
 
 
+@pytest.mark.spec("BEY-05")
 @pytest.mark.parametrize(
     ("written", "value"),
     [
@@ -70,6 +71,7 @@ def test_keys_are_text_as_written():
     assert read_yaml("404: a\ntrue: b\nno: c\n'404x': d\n").value == {"404": "a", "true": "b", "no": "c", "404x": "d"}
 
 
+@pytest.mark.spec("BEY-05")
 @pytest.mark.parametrize(
     ("text", "says"),
     [

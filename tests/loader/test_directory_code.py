@@ -132,6 +132,7 @@ def test_relative_and_local_imports_work_at_load_and_in_a_call(agent_folder: Age
     assert answers(folder) == {"greet": "hi1hilateTrue"}
 
 
+@pytest.mark.spec("BEY-14")
 def test_two_directories_with_equal_files_do_not_meet(agent_folder: AgentFolder):
     def files(word: str) -> dict[str, str]:
         return {

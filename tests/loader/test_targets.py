@@ -155,6 +155,7 @@ def test_a_model_of_the_options_is_replaced_even_where_they_give_a_provider(tmp_
     assert load_target(tmp_path / "a.py", command="chat", model="mock/other").agent.model == "other"
 
 
+@pytest.mark.spec("BEY-04")
 @pytest.mark.parametrize("command", ["chat", "dev", "inspect"])
 @pytest.mark.parametrize("path", ["desk", "a.py"])
 def test_looking_around_without_a_model_or_a_key_runs_on_the_demo_model(tmp_path: Path, command: str, path: str):
@@ -177,6 +178,7 @@ def test_other_commands_never_fall_back_by_themselves(agent_folder: AgentFolder,
     assert caught.value.code == "LOUSHO_CONFIG_MISSING_PROVIDER"
 
 
+@pytest.mark.spec("BEY-04")
 def test_a_model_that_is_named_anywhere_is_never_replaced_by_the_demo_model(
     agent_folder: AgentFolder, monkeypatch: pytest.MonkeyPatch
 ):

@@ -40,6 +40,7 @@ async def sent(
     return vendor.received[-1].json
 
 
+@pytest.mark.spec("BEY-17")
 async def test_a_conversation_with_tools_is_sent_in_the_vendors_form(vendor: FakeVendor):
     body = await sent(
         vendor,

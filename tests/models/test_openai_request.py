@@ -36,6 +36,7 @@ async def sent(vendor: FakeVendor, *messages: Message, provider: OpenAIProvider 
     return vendor.received[-1].json
 
 
+@pytest.mark.spec("BEY-17")
 async def test_a_conversation_with_tools_is_sent_in_the_vendors_form(vendor: FakeVendor):
     body = await sent(
         vendor,

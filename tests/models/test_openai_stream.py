@@ -90,6 +90,7 @@ async def test_text_is_given_out_while_the_stream_is_still_open(vendor: FakeVend
         await vendor.hung_up.wait()
 
 
+@pytest.mark.spec("BEY-15")
 @pytest.mark.parametrize("cut", range(len(CONVERSATION) - 1))
 @pytest.mark.parametrize("politely", [True, False], ids=["ended", "dropped"])
 async def test_a_stream_that_ends_before_its_finish_is_an_error_and_never_a_tool_call(
@@ -259,6 +260,7 @@ async def test_a_failure_inside_a_stream_with_status_200_is_an_error(
     assert (compacted.status_code, compacted.category, compacted.retryable) == (status, category, retryable)
 
 
+@pytest.mark.spec("BEY-15")
 @pytest.mark.parametrize(
     ("raw", "shown"),
     [

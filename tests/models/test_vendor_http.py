@@ -59,6 +59,7 @@ async def test_a_host_that_does_not_exist_is_named(make: Callable[..., Provider]
         await make("http://nowhere.invalid/v1").generate(request())
 
 
+@pytest.mark.spec("BEY-15")
 @pytest.mark.parametrize("then", ["close", "reset"])
 @pytest.mark.parametrize(
     "sent", [[], [b"HTTP/1.1 200 OK\r\ncontent-le"], [b"HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\n{"]]
@@ -73,6 +74,7 @@ async def test_a_connection_lost_before_the_answer_is_whole_is_a_retryable_timeo
     assert vendor.url in failed.value.message
 
 
+@pytest.mark.spec("BEY-15")
 @pytest.mark.parametrize(
     "pieces",
     [pytest.param([], id="no answer"), pytest.param(STREAM_START, id="after a chunk")],

@@ -35,7 +35,7 @@ if [ "$(cat "$peers/llmock.done" 2>/dev/null)" != "$LLMOCK" ]; then
   if command -v uv >/dev/null 2>&1; then
     set -- uv pip install --quiet --python "$venv/bin/python" --target "$peers/llmock" "$LLMOCK"
   else
-    set -- "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --target "$peers/llmock" "$LLMOCK"
+    set -- "$venv/bin/python" -m pip install -qq --disable-pip-version-check --root-user-action=ignore --target "$peers/llmock" "$LLMOCK"
   fi
   if "$@" >>"$log" 2>&1; then
     echo "$LLMOCK" >"$peers/llmock.done"

@@ -117,6 +117,7 @@ def chat(clean_env: Path, tmp_path: Path) -> Chat:
     return run
 
 
+@pytest.mark.spec("BEY-19")
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_the_same_directory_chats_on_aimock_with_streaming_and_a_tool(
     aimock: Callable[..., Aimock], chat: Chat, vendor: str
@@ -130,6 +131,7 @@ def test_the_same_directory_chats_on_aimock_with_streaming_and_a_tool(
     assert len(server.journal()) == 3
 
 
+@pytest.mark.spec("BEY-19")
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_the_same_directory_chats_on_llmock_with_streaming_and_a_tool(llmock_server: Llmock, chat: Chat, vendor: str):
     llmock_server.scenario(

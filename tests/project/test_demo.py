@@ -26,6 +26,7 @@ def demo(project_root: Path, folder: Path, sent: str) -> subprocess.CompletedPro
     )
 
 
+@pytest.mark.spec("BEY-01")
 def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_on_stdin(
     project_root: Path, tmp_path: Path
 ):
@@ -41,12 +42,14 @@ def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_o
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.spec("BEY-01")
 def test_it_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: Path):
     done = demo(project_root, tmp_path, "")
     assert done.returncode == 0, done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.spec("BEY-01")
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is needed")
 def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit(project_root: Path, tmp_path: Path):
     import pexpect

@@ -144,6 +144,7 @@ async def test_cancelling_the_task_saves_the_session_turn_and_goes_on_cancelling
     assert json.loads(str(kept[-1].content))["kind"] == "cancelled"
 
 
+@pytest.mark.spec("BEY-16")
 async def test_an_overdue_call_is_an_error_result_and_its_own_signal_fires():
     fired = asyncio.Event()
 
