@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ JsonObject: TypeAlias = "dict[str, Json]"
 
 _DEEPEST = 64
 _SAFE_INTEGER = 2**63
-MOST_VALUES = 2_000_000
+_CUT = "[too large]"
+MOST_VALUES = 1_000_000
 """Values one conversion writes out: objects that point at each other would otherwise unfold without end."""
 
 
@@ -21,7 +23,7 @@ def to_json_value(value: object, *, depth: int = 0) -> Json:
 
     What JSON cannot hold degrades instead of failing: bytes become `{"$bytes": "<base64>"}`, NaN and infinities
     `null`, integers beyond 64 bits and unknown objects their text, lone surrogates `\\ufffd`; a cycle, a nesting
-    deeper than 64 levels (counted from `depth`), what comes after two million values and an object that raises become a
+    deeper than 64 levels (counted from `depth`), what comes after a million values and an object that raises become a
     short note. Source: tools page, hazards page.
     """
     return _convert(value, depth, frozenset(), [MOST_VALUES])
@@ -50,21 +52,24 @@ def _convert(value: object, depth: int, parents: frozenset[int], room: list[int]
 def _container(value: object, depth: int, parents: frozenset[int], room: list[int]) -> Json:
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value)
-        if not _fits(len(pairs), room):
-            return "[too large]"
-        return {_key(k): _convert(v, depth + 1, parents, room) for k, v in pairs.items()}
+        fits = _room_for(len(pairs), room)
+        shown = pairs.items() if fits == len(pairs) else itertools.islice(pairs.items(), fits)
+        found = {_key(k): _convert(v, depth + 1, parents, room) for k, v in shown}
+        return found if fits == len(pairs) else found | {_CUT: None}
     if isinstance(value, (list, tuple)):
         items = cast("list[object]", value)
-        if not _fits(len(items), room):
-            return "[too large]"
-        return [_convert(item, depth + 1, parents, room) for item in items]
+        fits = _room_for(len(items), room)
+        if fits == len(items):
+            return [_convert(item, depth + 1, parents, room) for item in items]
+        return [*(_convert(item, depth + 1, parents, room) for item in items[:fits]), _CUT]
     return _other_value(value, depth, parents, room)
 
 
-def _fits(count: int, room: list[int]) -> bool:
-    """Take the room for `count` values and one more for what holds them; `False` when there is none left."""
+def _room_for(count: int, room: list[int]) -> int:
+    """Take the room for `count` values, and one more for what holds them; returns how many of them fit."""
+    fits = max(min(count, room[0]), 0)
     room[0] -= count + 1
-    return room[0] >= 0
+    return fits
 
 
 def _other_value(value: object, depth: int, parents: frozenset[int], room: list[int]) -> Json:
@@ -82,8 +87,8 @@ def _other_value(value: object, depth: int, parents: frozenset[int], room: list[
         return _convert(value.value, depth, parents, room)
     if isinstance(value, (set, frozenset)):
         members: set[object] = other
-        if not _fits(len(members), room):
-            return "[too large]"
+        if _room_for(len(members), room) < len(members):
+            return _CUT
         items = [_convert(item, depth + 1, parents, room) for item in members]
         return sorted(items, key=lambda item: json.dumps(item, sort_keys=True))
     if isinstance(value, (bool, int, float, str)):
