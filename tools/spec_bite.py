@@ -4,8 +4,8 @@ usage: spec_bite.py [ROW ...] [--sample N] [--seed TEXT] [--mutants N] [--second
 
 For each row: find the tests that name it (in the results of `make test`), see which product lines they run, change some of
 those lines one at a time in a copy of the tree, and run just those tests. A row whose tests notice none of the changes
-fails. Without rows, `--sample` ★ rows are drawn by `--seed`, by default the hash of the commit, so that a run can be
-repeated.
+fails. Without rows, `--sample` ★ rows with quick tests are drawn by `--seed`, by default the hash of the commit, so that a
+run can be repeated; a row that cannot be tried (its tests run no line of the product) makes room for the next.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from mutants import Mutant, mutants_of
 from specification import ROOT, Report, judge
@@ -31,7 +32,9 @@ PRODUCT = ("lousho", "lousho_cli")
 LINKED = (".venv", ".peers")
 LEFT_OUT = (".git", ".lousho-test", "site", "build", "dist", ".ruff_cache", ".pytest_cache", ".hypothesis")
 MOST_TESTS = 25
+QUICK = 20.0  # seconds that the tests of a drawn row took in the suite
 ONE_RUN = 120.0
+FEWEST_TRIES = 5  # fewer changes, for want of time, say nothing against a row
 
 
 @dataclass(slots=True)
@@ -45,10 +48,19 @@ class Verdict:
     survived: list[str] = field(default_factory=list[str])
     note: str = ""
 
+    broken: bool = False
+    """Its tests fail on the unchanged copy, or there are none."""
+    whole: bool = False
+    """All changes there are were tried."""
+
     @property
-    def bites(self) -> bool | None:
-        """Whether a change was noticed; None when no change could be tried."""
-        return bool(self.noticed) if self.tried else None
+    def state(self) -> Literal["bites", "fails", "undecided"]:
+        """Whether the tests notice changes; undecided when too few could be tried."""
+        if self.noticed:
+            return "bites"
+        if self.broken or self.tried >= FEWEST_TRIES or (self.tried and self.whole):
+            return "fails"
+        return "undecided"
 
 
 class Copy:
@@ -127,12 +139,19 @@ def draw_mutants(
         yield name, mutant
 
 
-def measure(copy: Copy, row: str, tests: list[str]) -> tuple[dict[str, set[int]], float]:
-    """Which lines a row's tests run, and how many seconds they take; no lines when they fail on the unchanged copy."""
-    data = copy.folder / f".bite-{row}"
+def measure(copy: Copy, verdict: Verdict) -> tuple[dict[str, set[int]], float]:
+    """Which lines a row's tests run, and how many seconds they take; no lines when the row cannot be tried."""
+    if not verdict.tests:
+        verdict.broken, verdict.note = True, "no passing test names it"
+        return {}, 0.0
+    data = copy.folder / f".bite-{verdict.row}"
     started = time.monotonic()
-    passed = copy.run_tests(tests, ONE_RUN, coverage=data) == 0
-    return (copy.lines_run(data) if passed else {}), time.monotonic() - started
+    code = copy.run_tests(verdict.tests, ONE_RUN, coverage=data)
+    if code is None:
+        verdict.note = f"its tests take more than {ONE_RUN:.0f} s"
+    elif code:
+        verdict.broken, verdict.note = True, "its tests fail on an unchanged copy"
+    return (copy.lines_run(data) if code == 0 else {}), time.monotonic() - started
 
 
 def bite(
@@ -152,6 +171,7 @@ def bite(
         verdict.tried += 1
         place = f"{name}:{mutant.line} {mutant.what}"
         (verdict.survived if code == 0 else verdict.noticed).append(place)
+    verdict.whole = True
 
 
 def head() -> str:
@@ -162,50 +182,44 @@ def head() -> str:
     return done.stdout.strip()
 
 
-def choose(report: Report, wanted: list[str], sample: int, chance: random.Random) -> dict[str, list[str]]:
-    """The rows to try, each with its tests: those named, or proved ★ rows drawn by chance."""
-    proved = {
-        standing.row.id: [test["nodeid"] for test in standing.tests][:MOST_TESTS]
-        for standing in report.standings
-        if standing.state == "proved" and (standing.row.star or standing.row.id in wanted)
-    }
-    if wanted:
-        return {row: proved.get(row, []) for row in wanted}
-    names = sorted(proved)
-    return {row: proved[row] for row in chance.sample(names, min(sample, len(names)))}
+def choose(report: Report, wanted: list[str], chance: random.Random) -> list[Verdict]:
+    """The rows to try in order, each with its tests: those named, or all proved ★ rows with quick tests, shuffled."""
+    proved = {standing.row.id: standing for standing in report.standings if standing.state == "proved"}
+    names = wanted
+    if not names:
+        names = sorted(
+            row
+            for row, standing in proved.items()
+            if standing.row.star and sum(test["seconds"] for test in standing.tests) <= QUICK
+        )
+        chance.shuffle(names)
+    tests = {row: [test["nodeid"] for test in proved[row].tests][:MOST_TESTS] for row in names if row in proved}
+    return [Verdict(row, tests.get(row, [])) for row in names]
 
 
 def tell(verdict: Verdict) -> None:
     """Print what came of one row."""
-    if verdict.bites is None:
-        print(f"  {verdict.note or 'no line could be changed'}")
+    print(f"{verdict.row}: {verdict.state}, {len(verdict.tests)} tests")
+    if verdict.note:
+        print(f"  {verdict.note}")
     for place in verdict.survived:
         print(f"  not noticed  {place}")
     for place in verdict.noticed:
-        print(f"  noticed      {place}")
+        print(f"  noticed      {place}", flush=True)
 
 
-def try_rows(
-    copy: Copy, rows: dict[str, list[str]], chance: random.Random, most: int, deadline: float
-) -> list[Verdict]:
-    """Measure every row, then break its lines; prints each verdict as it comes."""
-    measured = {row: measure(copy, row, tests) for row, tests in rows.items() if tests}
-    verdicts: list[Verdict] = []
-    for place, (row, tests) in enumerate(rows.items()):
-        print(f"{row}: {len(tests)} tests", flush=True)
-        verdict = Verdict(row, tests)
-        lines, seconds = measured.get(row, ({}, 0.0))
-        if not tests:
-            verdict.note = "no passing test names it"
-        elif not lines:
-            verdict.note = "its tests fail, or run no product line, on an unchanged copy"
-        else:
-            elsewhere = [other for name, (other, _) in measured.items() if name != row]
-            until = time.monotonic() + (deadline - time.monotonic()) / (len(rows) - place)
-            bite(copy, verdict, draw_mutants(copy, lines, elsewhere, chance), seconds, most, until)
+def try_rows(copy: Copy, verdicts: list[Verdict], chance: random.Random, most: int, deadline: float) -> None:
+    """Measure the rows, then break their lines; prints each verdict as it comes."""
+    measured = {verdict.row: measure(copy, verdict) for verdict in verdicts}
+    for place, verdict in enumerate(verdicts):
+        lines, seconds = measured[verdict.row]
+        elsewhere = [other for row, (other, _) in measured.items() if row != verdict.row]
+        mutants = list(draw_mutants(copy, lines, elsewhere, chance))
+        if not mutants and not verdict.note:
+            verdict.note = "its tests run no line of the product that could be changed"
+        until = time.monotonic() + (deadline - time.monotonic()) / (len(verdicts) - place)
+        bite(copy, verdict, iter(mutants), seconds, most, until)
         tell(verdict)
-        verdicts.append(verdict)
-    return verdicts
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -221,17 +235,27 @@ def main(argv: list[str] | None = None) -> int:
     args = parser.parse_args(argv)
     seed = args.seed or head()
     chance = random.Random(seed)
-    rows = choose(judge(), [row.upper() for row in args.rows], args.sample, chance)
+    rows = choose(judge(), [row.upper() for row in args.rows], chance)
     if not rows:
         print("No ★ row is proved yet, or there are no results: run make test first.")
         return 1
-    print(f"breaking lines under {', '.join(rows)} (drawn by {seed[:12] or 'nothing'})")
+    wanted = len(rows) if args.rows else args.sample
+    print(f"breaking lines under {wanted} rows, drawn by {seed[:12] or 'nothing'}", flush=True)
     deadline = time.monotonic() + args.seconds
+    done: list[Verdict] = []
     with tempfile.TemporaryDirectory(prefix="lousho-bite-", ignore_cleanup_errors=True) as name:
-        verdicts = try_rows(Copy(Path(name).resolve()), rows, chance, args.mutants, deadline)
-    failed = [verdict.row for verdict in verdicts if not verdict.bites]
-    print(f"spec-bite: {len(rows) - len(failed)} rows bite" + (f", not: {', '.join(failed)}" if failed else ""))
-    return 1 if failed else 0
+        copy = Copy(Path(name).resolve())
+        while rows and time.monotonic() < deadline:
+            missing = wanted - sum(verdict.state != "undecided" for verdict in done)
+            batch, rows = rows[:missing], rows[missing:]
+            if not batch:
+                break
+            try_rows(copy, batch, chance, args.mutants, deadline)
+            done += batch
+    failed = [verdict.row for verdict in done if verdict.state == "fails"]
+    bites = sum(verdict.state == "bites" for verdict in done)
+    print(f"spec-bite: {bites} rows bite" + (f", not: {', '.join(failed)}" if failed else ""))
+    return 1 if failed or not bites else 0
 
 
 if __name__ == "__main__":
