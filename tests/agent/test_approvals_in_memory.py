@@ -48,7 +48,7 @@ async def test_a_rejected_call_does_not_run_and_the_model_reads_the_note():
     agent = create_agent(provider=model, tools=[mailer(sent)])
     paused = await agent.send("Email the report")
     result = await agent.approvals.resolve(id=str(paused.approval_id), approved=False, note="wrong person")
-    told = json.loads(model.calls[1].messages[-1].content)
+    told = json.loads(str(model.calls[1].messages[-1].content))
     assert (told["error"], told["kind"], told["note"]) == ("ToolRejectedError", "rejected", "wrong person")
     assert (sent, result.text) == ([], "Understood.")
 
@@ -163,9 +163,9 @@ async def test_a_question_is_answered_by_text_or_option():
         {"text": "Which city?", "options": ["Paris", "Lisbon"], "allowFreeText": False},
     )
     again = await agent.approvals.answer(id=str(paused.approval_id), answer="Madrid")
-    assert json.loads(model.calls[1].messages[-1].content)["kind"] == "execution"
+    assert json.loads(str(model.calls[1].messages[-1].content))["kind"] == "execution"
     result = await agent.approvals.answer(id=str(again.approval_id), answer="LISBON")
-    assert json.loads(model.calls[2].messages[-1].content) == {"answer": "Lisbon", "option": 1}
+    assert json.loads(str(model.calls[2].messages[-1].content)) == {"answer": "Lisbon", "option": 1}
     assert result.text == "Booked."
 
 
@@ -179,7 +179,7 @@ async def test_an_expired_approval_does_not_run_the_tool():
     assert "expiresAt" in asked
     await asyncio.sleep(0.005)
     result = await agent.approvals.resolve(id=asked["approvalId"], approved=True)
-    told = json.loads(model.calls[1].messages[-1].content)
+    told = json.loads(str(model.calls[1].messages[-1].content))
     assert (told["kind"], told["message"]) == ("denied", "Approval of 'send_email' expired before it was decided")
     assert (sent, result.text) == ([], "Too late.")
 

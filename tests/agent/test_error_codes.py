@@ -53,7 +53,7 @@ async def test_plain_tool_failures_are_told_to_the_model_and_the_run_goes_on(err
 
     model = mock_model([call("fail"), "Noted."])
     result = await create_agent(provider=model, tools=[fail]).send("go")
-    told = json.loads(model.calls[1].messages[-1].content)
+    told = json.loads(str(model.calls[1].messages[-1].content))
     assert (told["error"], told["kind"], told["message"]) == (type(error).__name__, kind, str(error))
     assert result.text == "Noted."
 
@@ -253,7 +253,7 @@ async def test_results_that_json_does_not_know_do_not_fail_the_run():
 
     model = mock_model([call("odd"), "Fine."])
     result = await create_agent(provider=model, tools=[odd]).send("go")
-    told = json.loads(model.calls[1].messages[-1].content)
+    told = json.loads(str(model.calls[1].messages[-1].content))
     assert told == [[1, 2], {"$bytes": "AA=="}, None, str(10**40), {"(1, 2)": "pair"}, "\ufffd", "[circular]"]
     assert (result.text, result.tool_errors) == ("Fine.", None)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from runs import call, collect, of_type
@@ -13,11 +14,12 @@ from lousho.testing import mock_model
 
 @pytest.mark.spec("QS-07")
 async def test_instructions_are_optional_and_prompt_is_another_name_for_them():
-    for options, expected in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({}, "You are a helpful assistant."),
         ({"instructions": "Be brief."}, "Be brief."),
         ({"prompt": "Be brief."}, "Be brief."),
-    ):
+    ]
+    for options, expected in cases:
         model = mock_model(["ok"])
         await create_agent(provider=model, **options).send("hi")
         assert (model.calls[0].messages[0].role, model.calls[0].messages[0].content) == ("system", expected)
@@ -37,7 +39,7 @@ async def test_the_arguments_of_a_tool_are_typed_and_validated_from_its_hints():
         [call("book", nights=2), call("book", city="Paris", nights="two"), call("book", city="Paris"), "Done."]
     )
     result = await create_agent(provider=model, tools=[book]).send("book")
-    told = [json.loads(request.messages[-1].content) for request in model.calls[1:3]]
+    told = [json.loads(str(request.messages[-1].content)) for request in model.calls[1:3]]
     assert [(issue["path"]) for answer in told for issue in answer["issues"]] == ["city", "nights"]
     assert [answer["kind"] for answer in told] == ["validation", "validation"]
     assert seen == [("Paris", 1, False)]

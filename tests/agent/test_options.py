@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from runs import call
@@ -57,8 +58,9 @@ def test_an_agent_without_a_model_says_what_to_do():
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused_by_name(options, field, said):
+    given: dict[str, Any] = {"provider": mock_model(["x"]), **options}
     with pytest.raises(ConfigurationError) as caught:
-        create_agent(**{"provider": mock_model(["x"]), **options})
+        create_agent(**given)
     assert (caught.value.code, caught.value.field) == ("LOUSHO_CONFIG_INVALID", field)
     assert said in caught.value.detail
 

@@ -65,8 +65,8 @@ def test_every_event_class_survives_the_wire_with_all_its_fields(name):
     event = full_event(EVENT_CLASSES[name])
     wire = json.loads(json.dumps(event.to_dict()))
     assert wire["type"] == name
-    assert is_agent_event(wire)
     assert event_from_dict(wire) == event
+    assert is_agent_event(wire)
     assert getattr(lousho, EVENT_CLASSES[name].__name__) is EVENT_CLASSES[name]
 
 
@@ -112,11 +112,11 @@ def test_guards_tell_families_apart_for_events_and_wire_data():
     ],
 )
 def test_malformed_wire_data_is_not_an_event(broken):
-    good = {"type": "run.start", "runId": "r", "seq": 0, "timestamp": "", "v": 1, "agentName": "a"}
-    assert is_agent_event(good)
+    good: Any = {"type": "run.start", "runId": "r", "seq": 0, "timestamp": "", "v": 1, "agentName": "a"}
     assert not is_agent_event({**good, **broken})
     with pytest.raises(ConfigurationError, match="Not an agent event"):
         event_from_dict({**good, **broken})
+    assert is_agent_event(good)
     for nothing in (None, 3, "run.start", [], {}):
         assert not is_agent_event(nothing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
@@ -59,7 +60,8 @@ def test_the_text_of_a_message_is_its_text_parts():
 
 def test_a_caller_may_send_text_parts_or_messages():
     assert coerce_input("hi") == [Message("user", "hi")]
-    parts = coerce_input([{"type": "text", "text": "a"}, ImagePart("https://x.example/i.png")])
+    mixed: Any = [{"type": "text", "text": "a"}, ImagePart("https://x.example/i.png")]
+    parts = coerce_input(mixed)
     assert parts == [Message("user", (TextPart("a"), ImagePart("https://x.example/i.png")))]
     messages = [Message("user", "a"), {"role": "assistant", "content": "b", "toolCalls": []}]
     assert coerce_input(messages) == [Message("user", "a"), Message("assistant", "b")]

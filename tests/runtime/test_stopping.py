@@ -92,7 +92,7 @@ async def test_a_tool_that_ignores_the_abort_is_not_waited_for():
         release.set()
     assert result.finish_reason == "aborted"
     by_name = {message.name: message for message in result.messages if message.role == "tool"}
-    assert json.loads(by_name["hang"].content)["error"] == "ToolCancelledError"
+    assert json.loads(str(by_name["hang"].content))["error"] == "ToolCancelledError"
     assert by_name["quick"].content == "kept"
 
 
@@ -159,7 +159,7 @@ async def test_an_overdue_call_is_an_error_result_and_its_own_signal_fires():
     result = await bounded(create_agent(provider=model, tools=[slow]).send("go"))
     await bounded(fired.wait())
     assert result.finish_reason == "stop"
-    told = json.loads(model.calls[1].messages[-1].content)
+    told = json.loads(str(model.calls[1].messages[-1].content))
     assert (told["error"], told["kind"]) == ("TimeoutError", "execution")
     assert "30 ms" in told["message"]
 

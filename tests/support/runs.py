@@ -9,16 +9,15 @@ from typing import Any
 from lousho import AgentRun
 from lousho.core.events import AgentEvent
 from lousho.models.provider import Finish, ModelChunk, ModelRequest, ModelResponse, TextDelta, ToolCallChunk
-
 from lousho.testing import check_event_order
 
 WAIT = 5.0
 """Seconds any single wait in a test may take."""
 
 
-async def collect(run: AgentRun) -> list[AgentEvent]:
+async def collect(run: AgentRun) -> list[Any]:
     """Return all events of a run, their order checked."""
-    events: list[AgentEvent] = []
+    events: list[Any] = []
 
     async def read() -> None:
         async for event in run:
