@@ -17,16 +17,30 @@ from lousho.runtime.result import RunResult
 StartRun = Callable[[RunChannel], Awaitable[RunResult]]
 
 
-def start_run(
-    run_id: str, options: AgentOptions, signal: CancelSignal | None, start: StartRun, *, throw_on_error: bool = True
-) -> AgentRun:
-    """Start `start(channel)` in a task of its own and return the run. Raises `LOUSHO_CONFIG_INVALID` without a loop."""
+def check_loop() -> None:
+    """Raise `LOUSHO_CONFIG_INVALID` where no event loop runs, in which a stream could go on."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         raise ConfigurationError(
             "A stream needs a running event loop; in blocking code use stream_sync() or stream_resolve_sync()."
         ) from None
+
+
+def start_run(
+    run_id: str,
+    options: AgentOptions,
+    signal: CancelSignal | None,
+    start: StartRun,
+    *,
+    throw_on_error: bool = True,
+    on_end: Callable[[], None] | None = None,
+) -> AgentRun:
+    """Start `start(channel)` in a task of its own and return the run. `on_end()` is called even if it never began.
+
+    Raises `LOUSHO_CONFIG_INVALID` without a running event loop.
+    """
+    check_loop()
     run_signal = CancelSignal.any(signal)
 
     async def body(buffer: EventBuffer) -> RunResult:
@@ -45,7 +59,7 @@ def start_run(
                 _tell_of_no_run(Emitter(run_id, heard), options.name, error)
             raise
 
-    return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error)
+    return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error, on_end=on_end)
 
 
 def _tell_of_no_run(emitter: Emitter, agent_name: str, error: BaseException) -> None:

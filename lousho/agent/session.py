@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
-from lousho.agent.running import start_run
-from lousho.agent.turns import TurnLock
+from lousho.agent.running import check_loop, start_run
+from lousho.agent.turns import Place, TurnLock
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
@@ -83,7 +83,7 @@ class Session:
             metadata=metadata,
         )
         checked_input(input)
-        return await self._turn(new_id("run"), input, call, RunChannel.silent(call))
+        return await self._turn(self._turns.place(), new_id("run"), input, call, RunChannel.silent(call))
 
     def stream(
         self,
@@ -107,16 +107,20 @@ class Session:
             metadata=metadata,
         )
         checked_input(input)
+        check_loop()
         run_id = new_id("run")
+        place = self._turns.place()  # now, not when its task begins: turns run in the order they were asked for
 
         async def start(channel: RunChannel) -> RunResult:
-            return await self._turn(run_id, input, call, channel)
+            return await self._turn(place, run_id, input, call, channel)
 
-        return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False)
+        return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False, on_end=place.leave)
 
-    async def _turn(self, run_id: str, user_input: AgentInput, call: CallOptions, channel: RunChannel) -> RunResult:
+    async def _turn(
+        self, place: Place, run_id: str, user_input: AgentInput, call: CallOptions, channel: RunChannel
+    ) -> RunResult:
         try:
-            async with self._turns.turn(channel.signal) as ours:
+            async with place.before(channel.signal) as ours:
                 if ours:
                     await self._refuse_while_paused()
                 # Not ours: it was aborted while it waited, and a run that is aborted at once writes nothing.
@@ -136,7 +140,7 @@ class Session:
 
     async def continue_turn(self, prepare: Callable[[], Awaitable[tuple[RunState, RunDeps]]]) -> RunResult:
         """Run a decided turn of this session to its end, after the turns that are queued before it."""
-        async with self._turns.turn():
+        async with self._turns.place():
             return await self._drive(*await prepare())
 
     async def _drive(self, state: RunState, deps: RunDeps) -> RunResult:
@@ -186,7 +190,7 @@ class Session:
             raise SDKError(
                 f"Session {self.id!r} cannot be cleared while a turn of it is running.", code="LOUSHO_SESSION_BUSY"
             )
-        async with self._turns.turn():
+        async with self._turns.place():
             await self._refuse_while_paused()
             record = await self._agent.store.sessions.load(self.id)
             await self._agent.store.sessions.delete(self.id)

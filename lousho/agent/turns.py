@@ -13,6 +13,7 @@ from collections import deque
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
+from typing import Self
 
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError
@@ -26,8 +27,8 @@ class _Turn:
     loop: asyncio.AbstractEventLoop
     ready: asyncio.Future[bool] | None = None
     """Set while it waits: `True` when it is its turn, `False` when it was aborted before."""
-    waits_for: list[TurnLock] = field(default_factory=list["TurnLock"])
-    """What the work inside of it waits for."""
+    waits_for: set[_Turn] = field(default_factory=set["_Turn"])
+    """The turns that the work inside of it waits for."""
 
 
 _inside: ContextVar[tuple[_Turn, ...]] = ContextVar("lousho_turns", default=())
@@ -49,16 +50,15 @@ class TurnLock:
         with _guard:
             return self.owner is not None and not self.owner.loop.is_closed()
 
-    def turn(self, signal: CancelSignal | None = None) -> Place:
-        """Return the place of a new turn: `async with lock.turn() as ours` waits for it.
-
-        `ours` is `False` when `signal` was aborted while it waited. Raises `LOUSHO_SESSION_BUSY` when the turn would
-        wait for one that waits for it.
-        """
-        return Place(self, signal)
+    def place(self) -> Place:
+        """Take the next place in the queue, now; `async with place.before(signal) as ours` waits for its turn."""
+        return Place(self)
 
     def enter(self, turn: _Turn, inside: tuple[_Turn, ...]) -> None:
-        """Take the lock for `turn`, or a place in the queue (then `turn.ready` is set)."""
+        """Take the lock for `turn`, or a place in the queue (then `turn.ready` is set).
+
+        Raises `LOUSHO_SESSION_BUSY` when the turn would wait for one that waits for it.
+        """
         with _guard:
             if self.owner is not None and self.owner.loop.is_closed():
                 self._hand_over()  # its event loop was closed in the middle of the turn: nobody else will
@@ -75,21 +75,14 @@ class TurnLock:
             turn.ready = turn.loop.create_future()
             self._waiters.append(turn)
             for outer in inside:
-                outer.waits_for.append(self)
+                outer.waits_for.add(turn)
 
-    def leave_queue(self, turn: _Turn) -> None:
-        """Give up a place in the queue, or the lock if it was handed over meanwhile."""
+    def leave(self, turn: _Turn) -> None:
+        """Give up a place in the queue, or hand the lock to whoever waits first."""
         with _guard:
             if turn in self._waiters:
                 self._waiters.remove(turn)
-                return
-        if turn.ready is not None and turn.ready.done() and not turn.ready.cancelled() and turn.ready.result():
-            self.release(turn)
-
-    def release(self, turn: _Turn) -> None:
-        """Hand the lock to whoever waits first."""
-        with _guard:
-            if self.owner is turn:
+            elif self.owner is turn:
                 self._hand_over()
 
     def _hand_over(self) -> None:
@@ -105,7 +98,7 @@ class TurnLock:
 
     def _wake(self, turn: _Turn) -> None:
         if turn.ready is None or turn.ready.done():  # it gave up meanwhile: the lock is ours to pass on
-            self.release(turn)
+            self.leave(turn)
         else:
             turn.ready.set_result(True)
 
@@ -121,35 +114,44 @@ class TurnLock:
             if owner in inside:
                 return True
             seen.add(lock)
-            waiting.extend(owner.waits_for)
+            waiting.extend(turn.lock for turn in owner.waits_for)
         return False
 
 
 class Place:
-    """A place in the queue of a session's turns."""
+    """A place in the queue of a session's turns, from the moment it is made until `leave()`."""
 
-    __slots__ = ("_inside", "_lock", "_signal", "_turn")
+    __slots__ = ("_inside", "_lock", "_refused", "_signal", "_turn")
 
-    def __init__(self, lock: TurnLock, signal: CancelSignal | None) -> None:
+    def __init__(self, lock: TurnLock) -> None:
         self._lock = lock
+        self._signal: CancelSignal | None = None
+        self._refused: SDKError | None = None
+        self._inside = _inside.get()
+        self._turn = _Turn(lock, asyncio.get_running_loop())
+        try:
+            lock.enter(self._turn, self._inside)
+        except SDKError as error:
+            self._refused = error
+
+    def before(self, signal: CancelSignal) -> Self:
+        """Wait only until `signal` is aborted: entering then gives `False` instead of `True`."""
         self._signal = signal
-        self._inside: tuple[_Turn, ...] = ()
-        self._turn: _Turn | None = None
+        return self
 
     async def __aenter__(self) -> bool:
-        self._inside = _inside.get()
-        turn = _Turn(self._lock, asyncio.get_running_loop())
-        self._lock.enter(turn, self._inside)
-        if turn.ready is not None and not await self._wait(turn, turn.ready):
+        """Wait for the turn. Raises `LOUSHO_SESSION_BUSY` when it would wait for one that waits for it."""
+        if self._refused is not None:
+            raise self._refused
+        if self._turn.ready is not None and not await self._wait(self._turn.ready):
             return False
-        self._turn = turn
-        _inside.set((*self._inside, turn))
+        _inside.set((*self._inside, self._turn))
         return True
 
-    async def _wait(self, turn: _Turn, ready: asyncio.Future[bool]) -> bool:
+    async def _wait(self, ready: asyncio.Future[bool]) -> bool:
         def give_up(_: object) -> None:
             try:
-                turn.loop.call_soon_threadsafe(lambda: ready.done() or ready.set_result(False))
+                self._turn.loop.call_soon_threadsafe(lambda: ready.done() or ready.set_result(False))
             except RuntimeError:  # the loop is closed: nobody waits any more
                 return
 
@@ -158,18 +160,26 @@ class Place:
         try:
             ours = await ready
         finally:
-            if not ours:
-                self._lock.leave_queue(turn)
             if stop_listening is not None:
                 stop_listening()
-            with _guard:
-                for outer in self._inside:
-                    outer.waits_for.remove(self._lock)
+            if ours:
+                self._stop_waiting()
+            else:
+                self.leave()
         return ours
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._turn is not None:
-            _inside.set(self._inside)
-            self._lock.release(self._turn)
+        _inside.set(self._inside)
+        self.leave()
+
+    def leave(self) -> None:
+        """Give the place or the turn up; more than once does no harm."""
+        self._stop_waiting()
+        self._lock.leave(self._turn)
+
+    def _stop_waiting(self) -> None:
+        with _guard:
+            for outer in self._inside:
+                outer.waits_for.discard(self._turn)

@@ -90,11 +90,13 @@ class AgentRun:
         signal: CancelSignal,
         *,
         throw_on_error: bool = True,
+        on_end: Callable[[], None] | None = None,
     ) -> None:
         self.run_id = run_id
         """Identifies the run; every event carries it."""
         self._signal = signal
         self._throw_on_error = throw_on_error
+        self._on_end = on_end
         self._buffer = EventBuffer()
         self._iterated = False
         self._task = asyncio.get_running_loop().create_task(start(self._buffer))
@@ -104,6 +106,8 @@ class AgentRun:
     def _ended(self, task: asyncio.Task[RunResult]) -> None:
         self._buffer.end()
         self._signal.detach()
+        if self._on_end is not None:
+            self._on_end()
         if not task.cancelled():
             task.exception()  # read it, so that a result nobody awaits is not reported as lost
 

@@ -48,10 +48,11 @@ class _Exit(Exception):
 class _Contained(Coroutine[Any, Any, T]):
     """A coroutine whose `SystemExit` stays inside. Not an `async def`: one that never starts would leave `work` open."""
 
-    __slots__ = ("_work",)
+    __slots__ = ("__name__", "_work")
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
+        self.__name__ = getattr(work, "__qualname__", type(work).__name__)
 
     def send(self, value: Any, /) -> Any:
         try:

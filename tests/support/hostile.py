@@ -79,15 +79,24 @@ async def play(run: AgentRun) -> Played:
     try:
         await within(read())
     except BaseException as error:  # the error of the run, which its result has as well
+        _raise_if_cancelled()
         played.error = error
     try:
         played.result = await within(run.result)
     except BaseException as error:  # a test looks at whatever it is
+        _raise_if_cancelled()
         played.error = error
     check_event_order(played.events)
     if played.result is not None:
         check_transcript(played.result)
     return played
+
+
+def _raise_if_cancelled() -> None:
+    """Raise when it is the reader who was cancelled, not the run."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def check_transcript(result: RunResult) -> None:
