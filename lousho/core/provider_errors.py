@@ -6,8 +6,11 @@ the models room. Import from `lousho.core.errors`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
+from lousho.core.error_codes import hint_for
 from lousho.core.sdk_error import SDKError
 
 ProviderErrorCategory = Literal[
@@ -95,9 +98,40 @@ class CompactedLLMProviderError(LLMProviderError):
         )
         self.compacted = compacted
 
+    @property
+    def hint(self) -> str:
+        """One sentence on how to fix this failure, by its category and status."""
+        fitting = hint_for_failure(self.compacted) if self.code == "LOUSHO_PROVIDER_REQUEST_FAILED" else None
+        return fitting or hint_for(self.code)
+
     def to_dict(self) -> dict[str, object]:
         """Return `name`, `message`, `code` and `compacted` in camelCase."""
         return {**super().to_dict(), "compacted": self.compacted.to_dict()}
+
+
+_CATEGORY_HINTS: Mapping[str, str] = MappingProxyType(
+    {
+        "auth-failure": "Check the API key: the provider does not accept it.",
+        "quota-exceeded": "Add credit to the provider's account or raise its limit, or use another provider.",
+        "context-length-exceeded": "Shorten the conversation, or use a model with a larger context window.",
+        "timeout": "Check that the server can be reached and answers, then try again.",
+        "model-unloaded": "Load the model on the server, then try again.",
+    }
+)
+_NOT_FOUND = 404
+_SERVER_ERROR = 500
+
+
+def hint_for_failure(compacted: CompactedError) -> str | None:
+    """Return the fix of one failed model call, or `None` when only the general one fits."""
+    if compacted.category in _CATEGORY_HINTS:
+        return _CATEGORY_HINTS[compacted.category]
+    status = compacted.status_code
+    if status == _NOT_FOUND:
+        return "Check the model's name and the base URL: the provider does not know them."
+    if compacted.retryable or (status is not None and status >= _SERVER_ERROR):
+        return "Try again in a moment: the provider failed to answer properly."
+    return None
 
 
 def _code_for(compacted: CompactedError, cause: BaseException | None) -> str | None:
