@@ -1,7 +1,8 @@
 """`make demo`: scaffold an agent, ask it one question, then talk to it. No API key, nothing left behind.
 
 It runs the commands a newcomer would type, and prints each before its output. With input that is not a terminal the chat
-answers the lines it reads and ends.
+answers the lines it reads and ends. The agent lives in a temporary folder, and so does what the chat remembers; the last
+lines say how to start one that stays.
 """
 
 from __future__ import annotations
@@ -31,7 +32,29 @@ def lousho(words: list[str], folder: Path, *, piped: str | None = None) -> int:
     """Run one command in `folder`; without `piped` it reads what the demo itself was given. Returns the exit code."""
     show(words, piped=piped or "")
     sent = None if piped is None else (piped + "\n").encode("utf-8")
-    return subprocess.run([*LOUSHO, *words], cwd=folder, input=sent, check=False).returncode
+    env = {**os.environ, "XDG_STATE_HOME": str(folder / ".state")}
+    return subprocess.run([*LOUSHO, *words], cwd=folder, env=env, input=sent, check=False).returncode
+
+
+def scaffold(folder: Path) -> int:
+    """Run `lousho init`, without what it says to do next: the folder is gone by then. Returns the exit code."""
+    words = ["init", AGENT, "--template", "tools", "--provider", "mock", "--yes", "--no-install", "--no-git"]
+    show(words)
+    done = subprocess.run([*LOUSHO, *words], cwd=folder, stdout=subprocess.PIPE, check=False)
+    said = done.stdout.decode("utf-8", "replace")
+    print(said.partition("\nNext:")[0].rstrip(), flush=True)
+    return done.returncode
+
+
+def own_agent() -> str:
+    """Return the commands that start an agent of one's own, with the `lousho` of this interpreter."""
+    beside = Path(sys.executable).parent
+    found = next((beside / name for name in ("lousho", "lousho.exe") if (beside / name).is_file()), None)
+    if found is None:
+        command = f"{shlex.quote(sys.executable)} -m lousho_cli"
+    else:
+        command = shlex.quote(str(found.relative_to(Path.cwd()) if found.is_relative_to(Path.cwd()) else found))
+    return f"  {command} init my-agent\n  {command} chat my-agent"
 
 
 def leave_it_to_the_chat(number: int, frame: FrameType | None) -> None:
@@ -44,15 +67,16 @@ def main() -> int:
     signal.signal(signal.SIGINT, leave_it_to_the_chat)
     with tempfile.TemporaryDirectory(prefix="lousho-demo-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        init = ["init", AGENT, "--template", "tools", "--provider", "mock", "--yes", "--no-install", "--no-git"]
         chat = ["chat", AGENT, "--model", "mock/demo"]
-        code = lousho(init, folder) or lousho(chat, folder, piped=QUESTION)
+        code = scaffold(folder) or lousho(chat, folder, piped=QUESTION)
         if code:
             print(f"The demo stopped: the command above ended with exit code {code}.", file=sys.stderr)
             return code
         if sys.stdin.isatty():
             print("\nNow you: ask for a note, list them, delete one. /quit or Ctrl-D leaves.")
-        return lousho(chat, folder)
+        code = lousho(chat, folder)
+    print(f"\nThat agent was a temporary one and is gone. Your own:\n{own_agent()}")
+    return code
 
 
 if __name__ == "__main__":

@@ -39,6 +39,9 @@ def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_o
     assert "  -> " in question
     assert "[list_notes] " in chat
     assert "water the plants on Friday" in chat
+    assert "Next:" not in scaffold  # it would lead into a folder that is gone by then
+    assert chat.rstrip().endswith("lousho chat my-agent")
+    assert "lousho init my-agent" in chat
     assert list(tmp_path.iterdir()) == []
 
 
@@ -51,14 +54,20 @@ def test_it_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: P
 
 @pytest.mark.spec("BEY-01")
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal is needed")
-def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit(project_root: Path, tmp_path: Path):
+def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit_and_no_history(project_root: Path, tmp_path: Path):
     import pexpect
 
+    state = tmp_path / "state"
     child = pexpect.spawn(
         sys.executable,
         [str(project_root / "tools/demo.py")],
         cwd=str(tmp_path),
-        env={**os.environ, "TMPDIR": tempfile.mkdtemp(dir=tmp_path), "PROMPT_TOOLKIT_NO_CPR": "1"},
+        env={
+            **os.environ,
+            "TMPDIR": tempfile.mkdtemp(dir=tmp_path),
+            "XDG_STATE_HOME": str(state),
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+        },
         encoding="utf-8",
         timeout=40,
         dimensions=(40, 120),
@@ -73,3 +82,4 @@ def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit(project_root: Path
     finally:
         child.close()
     assert child.exitstatus == 0
+    assert not state.exists()
