@@ -17,7 +17,7 @@ def send_email(to: str, text: str) -> str:
 
 model = mock_model(
     [
-        {"toolCalls": [{"name": "send_email", "args": {"to": "sam@example.com", "text": "The report is ready."}}]},
+        {"tool_calls": [{"name": "send_email", "args": {"to": "sam@example.com", "text": "The report is ready."}}]},
         {"text": "Sam has the report."},
     ]
 )

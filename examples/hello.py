@@ -23,11 +23,13 @@ async def main() -> None:
     run = agent.stream("Please call current_time for me")
     async for event in run:
         if event.type == "text.delta":
-            print(event.text, end="")
+            print(event.text, end="", flush=True)
+        elif event.type == "text.done":
+            print()
         elif event.type == "tool.done":
             print(f"[{event.tool_name}] {event.result}")
     result = await run.result
-    print(f"\n({result.finish_reason}, {result.steps} steps)")
+    print(f"({result.finish_reason}, {result.steps} steps)")
 
 
 asyncio.run(main())
