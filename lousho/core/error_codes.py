@@ -66,7 +66,7 @@ _PROVIDERS: tuple[_Row, ...] = (
         None,
         (
             "Top up or switch provider when the quota is spent, correct the API key when access was denied, shorten the"
-            " conversation when it is too long, and retry or configure fallback models when the failure is temporary."
+            " conversation when it is too long, and try again when the failure is temporary."
         ),
     ),
     (
@@ -98,7 +98,7 @@ _SPEC_FILES: tuple[_Row, ...] = (
     (
         "LOUSHO_SPEC_UNSUPPORTED",
         None,
-        "Remove the field that the message names, or supply the hook of the host that it needs.",
+        "Remove the field that the message names, or build the agent in code with create_agent().",
     ),
     ("LOUSHO_SPEC_SECRET_MISSING", None, "Set the environment variable, or store the secret under the name shown."),
 )
@@ -112,7 +112,7 @@ _TOOLS: tuple[_Row, ...] = (
     (
         "LOUSHO_TOOL_NEEDS_CREDENTIALS",
         None,
-        "Build the agent with create_agent() and pass the configured tool, for example create_github_tools(...).",
+        "Build the agent with create_agent() and pass it a tool of your own that has the credentials.",
     ),
     (
         "LOUSHO_TOOL_EXECUTION_FAILED",
@@ -151,7 +151,7 @@ _APPROVALS_AND_SESSIONS: tuple[_Row, ...] = (
     (
         "LOUSHO_APPROVAL_CONFLICT",
         409,
-        "Do not decide again; read GET /chat/:sessionId to see how the turn went on.",
+        "Do not decide again: the run goes on with the decision that came first.",
     ),
     (
         "LOUSHO_APPROVAL_FORBIDDEN",
@@ -161,12 +161,12 @@ _APPROVALS_AND_SESSIONS: tuple[_Row, ...] = (
     (
         "LOUSHO_APPROVAL_DECISION_INVALID",
         400,
-        'Send {"approved": true} or {"approved": false} with an optional note, or {"answer": "..."}.',
+        "Pass approved=True or approved=False with an optional note, or answer='...' for a question.",
     ),
     (
         "LOUSHO_APPROVAL_KIND_MISMATCH",
         400,
-        "Send the field that fits the kind of pause; GET /chat/:sessionId shows it as approvalKind.",
+        "Answer a question with answer(), decide any other call with resolve(); approvals.get(id).kind says which.",
     ),
     ("LOUSHO_SESSION_FORBIDDEN", 403, "Use a session that this caller owns, or change authorize_session."),
     (
@@ -193,7 +193,7 @@ _APPROVALS_AND_SESSIONS: tuple[_Row, ...] = (
     (
         "LOUSHO_SESSION_BUSY",
         409,
-        "Await the running turn or send again; a lease of a process that died is taken over within a minute.",
+        "Await the turn that is running, then send again.",
     ),
     (
         "LOUSHO_SESSION_TURN_PENDING",
@@ -229,7 +229,7 @@ _APPROVALS_AND_SESSIONS: tuple[_Row, ...] = (
     (
         "LOUSHO_CHECKPOINT_CORRUPT",
         None,
-        "Drop it with session.discard_pending() or session.clear(), or with checkpoint_store.delete(id) for a run.",
+        "Remove the record from its store: what it held cannot be continued.",
     ),
     (
         "LOUSHO_AGENT_DRIFT",
@@ -322,7 +322,7 @@ _TESTS_AND_EVALS: tuple[_Row, ...] = (
     (
         "LOUSHO_CASSETTE_INVALID",
         None,
-        "Record the cassette again with lousho eval --record <file>, or with record_replay() in mode 'record'.",
+        "Record the cassette again: run the test once with record_replay(..., mode='record').",
     ),
 )
 
