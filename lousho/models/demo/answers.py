@@ -10,7 +10,7 @@ from lousho.models.demo import phrases
 from lousho.models.demo.conversation import MOST_CALLS, Answer, Ask, Conversation
 from lousho.models.demo.convert import MISSING
 from lousho.models.demo.examples import example_for
-from lousho.models.demo.reading import LONGEST_READ
+from lousho.models.demo.reading import LONGEST_KEPT
 from lousho.models.demo.requests import Task, forced_task
 from lousho.models.demo.results import recall
 from lousho.models.demo.schema import Field, assemble
@@ -38,8 +38,8 @@ def answer_text(
         parts.append(phrases.tools_are_off() if tools_off else _talk(conversation, again=_introduced(messages)))
         if not _introduced(messages) and conversation.talk not in {"thanks", "goodbye"}:
             parts.append(phrases.INTRODUCTION)
-    if len(conversation.message) > LONGEST_READ:
-        parts.append(phrases.cut(LONGEST_READ))
+    if len(conversation.message) > LONGEST_KEPT:
+        parts.append(phrases.cut(LONGEST_KEPT))
     return "\n\n".join(part for part in parts if part)
 
 

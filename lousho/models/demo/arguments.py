@@ -20,6 +20,7 @@ from lousho.models.demo.views import ToolView
 from lousho.models.demo.words import ARTICLES, JOINERS, best_likeness, content_stems, is_generic
 
 MOST_VARIANTS = 6
+_LONGEST_SPLIT = 80
 _JOINING = JOINERS | {",", "&"}
 
 
@@ -57,12 +58,12 @@ def arguments_for(
 
     `context` are ranges that ask for nothing themselves; what is still missing is looked for there.
     """
-    for index in range(lo + 1, hi - 1):
-        if reading.units[index].low in _JOINING:
-            both = [_fill(tool, reading, *part, now)[0] for part in ((lo, index), (index + 1, hi))]
-            needed = len([made for made in leaves(both[0].fields) if made.required])
-            if needed > 1 and not both[0].missing and not both[1].missing and not both[0].complaints:
-                return [both[0], *arguments_for(tool, reading, index + 1, hi, now)]
+    borders = [index for index in range(lo + 1, hi - 1) if reading.units[index].low in _JOINING]
+    for index in borders if hi - lo <= _LONGEST_SPLIT else ():
+        both = [_fill(tool, reading, *part, now)[0] for part in ((lo, index), (index + 1, hi))]
+        needed = len([made for made in leaves(both[0].fields) if made.required])
+        if needed > 1 and not both[0].missing and not both[1].missing and not both[0].complaints:
+            return [both[0], *arguments_for(tool, reading, index + 1, hi, now)]
     made, filling = _fill(tool, reading, lo, hi, now)
     for start, stop in context:
         if made.missing:
@@ -94,8 +95,10 @@ def _unexplained(filling: Filling) -> float:
         weight = 2.5 if unit.raw == ":" else weight
         if index in filling.taken or unit.kind == "mark" or unit.is_stop or unit.low in PLACES:
             continue
+        if unit.value == filling.now.date():
+            continue  # "today" is said to tools that know no other day
         if not (is_generic(unit.stem) or any(best_likeness(part, filling.tool.vocabulary) > 0 for part in unit.parts)):
-            total += weight
+            total += weight * (1.0 if unit.is_word else 2.0)
     return min(total, 4.0)
 
 

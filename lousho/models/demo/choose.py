@@ -19,7 +19,7 @@ from lousho.models.demo.words import ASKING, content_stems, families_of, is_gene
 ENOUGH = 1.5
 """The evidence below which no tool is meant."""
 _LEADING = 1.5
-_CLOSE = 0.75
+_CLOSE = 0.6
 _READING = 0
 _ENDING = frozenset({2, 8})
 """The verb families of taking away and stopping."""
@@ -67,7 +67,7 @@ class Evidence:
         self.tools = tools
         self._rarity = _rarity(tools)
         self._stems = [_stems_of(unit) for unit in reading.units]
-        self._found = [[_evidence(stems, tool) for stems in self._stems] for tool in tools]
+        self._found = [_evidence_of_all(self._stems, tool) for tool in tools]
         self._joined = [_joined(reading, index) for index in range(len(reading.units))]
         fetchers = [tool for tool in tools if any(leaf.form == "uri" and leaf.required for leaf in tool.leaves)]
         self._fetcher = fetchers[0] if len(fetchers) == 1 else None
@@ -104,7 +104,7 @@ class Evidence:
             tool,
             score,
             strong=tally.raw >= ENOUGH and (tally.strong_words > 0 or tally.words > 1),
-            plausible=self._is_plausible(tool, tally, shaped, verb, lead, units),
+            plausible=self._is_plausible(tool, tally, typed, shaped, verb, lead, units),
             light=not shaped and not tally.words and (verb is None or is_light(verb.low)),
             seeks=verb is not None and verb.low[:4] in _SEEKING and any(w[:4] in _SEEKING for w in tool.name_stems),
             by_name=verb is not None and verb.stem in tool.name_stems,
@@ -143,9 +143,16 @@ class Evidence:
         return tally
 
     def _is_plausible(
-        self, tool: ToolView, tally: _Tally, shaped: float, verb: Unit | None, lead: float, units: Sequence[Unit]
+        self,
+        tool: ToolView,
+        tally: _Tally,
+        typed: float,
+        shaped: float,
+        verb: Unit | None,
+        lead: float,
+        units: Sequence[Unit],
     ) -> bool:
-        if tally.raw >= ENOUGH or lead >= 1.0:
+        if tally.raw >= ENOUGH or lead >= 1.0 or (tally.words > 0 and typed >= 0.7):
             return True
         if tool is self._fetcher and any(unit.kind == "uri" for unit in units):
             return True
@@ -161,11 +168,11 @@ class Evidence:
 
 
 def close_matches(matches: Sequence[Match]) -> list[Match]:
-    """Return the matches that the words alone cannot tell from the best one."""
+    """Return the matches near enough to the best one for their arguments to decide."""
     if not matches:
         return []
     best = matches[0]
-    return [match for match in matches if match.score >= best.score * _CLOSE and match.strong == best.strong]
+    return [match for match in matches if match.score >= best.score * _CLOSE]
 
 
 def _brings_value(tool: ToolView, units: Sequence[Unit], verb: Unit) -> bool:
@@ -208,7 +215,12 @@ def _only_reads(verb: Unit, tool: ToolView) -> bool:
     """Whether the request only wants to see something and the tool does something."""
     asked = families_of(verb.stem) if verb.is_word else frozenset[int]()
     offered = _verbs_of(tool)
-    return asked == {_READING} and bool(offered) and _READING not in offered and verb.stem not in tool.name_stems
+    return (
+        asked == frozenset({_READING})
+        and bool(offered)
+        and _READING not in offered
+        and verb.stem not in tool.name_stems
+    )
 
 
 def _rarity(tools: Sequence[ToolView]) -> dict[str, float]:
@@ -238,6 +250,17 @@ def _joined(reading: Reading, index: int) -> str:
     if index + 1 >= len(units) or not (units[index].is_word and units[index + 1].is_word):
         return ""
     return stem(units[index].low + units[index + 1].low)
+
+
+def _evidence_of_all(stems: Sequence[Sequence[str]], tool: ToolView) -> list[float]:
+    known: dict[tuple[str, ...], float] = {}
+    found: list[float] = []
+    for words in stems:
+        key = tuple(words)
+        if key not in known:
+            known[key] = _evidence(words, tool)
+        found.append(known[key])
+    return found
 
 
 def _evidence(stems: Sequence[str], tool: ToolView) -> float:

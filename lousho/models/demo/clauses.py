@@ -13,6 +13,9 @@ _SENTENCE_ENDS = frozenset(".?!;\n")
 _SEQUENCE = frozenset("then afterwards afterward".split())
 _SOFT = frozenset(", and also plus & but".split())
 MOST_CLAUSES = 12
+_MOST_ATOMS = 60
+_OPENING = 60
+"""Units at the beginning of a clause that say what it is about."""
 
 
 @dataclass(slots=True)
@@ -36,8 +39,11 @@ class _Atom:
 def clauses_of(evidence: Evidence) -> list[Clause]:
     """Return the clauses of a message in order; those without `matches` only give context."""
     clauses: list[Clause] = []
-    for atom in _atoms(evidence.reading):
+    for number, atom in enumerate(_atoms(evidence.reading)):
         current = clauses[-1] if clauses else None
+        if current is not None and number >= _MOST_ATOMS:
+            current.hi = atom.hi
+            continue
         if current is not None and not _stands_alone(atom, current, evidence):
             current.hi = atom.hi
             continue
@@ -65,7 +71,7 @@ def _atoms(reading: Reading) -> Iterator[_Atom]:
                 next_after = next_after or units[index].low in _SEQUENCE
                 index += 1
             if stop > lo:
-                yield _Atom(lo, stop, hard, after)
+                yield _Atom(lo, stop + (units[stop].low in _SENTENCE_ENDS), hard, after)
                 after = False
             lo, hard, after = index, next_hard or (hard and stop == 0), next_after or after
             continue
@@ -92,7 +98,7 @@ def _after_that(reading: Reading, index: int) -> bool:
 def _stands_alone(atom: _Atom, current: Clause, evidence: Evidence) -> bool:
     """Whether the atom is a request of its own rather than more about the clause before it."""
     mine = evidence.rank(atom.lo, atom.hi)
-    theirs = evidence.rank(current.lo, current.hi)
+    theirs = evidence.rank(current.lo, min(current.hi, current.lo + _OPENING))
     best = mine[0] if mine else None
     if best is None or not (best.strong or best.plausible) or not _is_sure(atom, best, theirs, evidence):
         # A first sentence that asks for nothing must not swallow what follows it.

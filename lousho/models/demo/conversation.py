@@ -16,7 +16,7 @@ from lousho.models.demo.arguments import answer_into, arguments_for
 from lousho.models.demo.choose import Evidence
 from lousho.models.demo.completion import complete
 from lousho.models.demo.reading import LONGEST_READ, read
-from lousho.models.demo.repair import repair
+from lousho.models.demo.repair import check, repair
 from lousho.models.demo.requests import Task, arguments_of, follow_ups, known_words, repeated, tasks_for
 from lousho.models.demo.results import Outcome, as_text_answer, outcome_of
 from lousho.models.demo.schema import Field
@@ -101,13 +101,17 @@ class Conversation:
                 task.status = "skipped"
                 continue
             complete(task, earlier, self.memory)
+            if not task.arguments.missing:
+                check(task.arguments)
             if task.candidates or task.arguments.missing or task.arguments.complaints:
                 if ready:
                     break
                 continue
-            if task.key() in task.tried:
-                task.status = "failed"
+            if any(task.key() in other.tried for other in earlier if other.failed_with(task.tool)):
+                task.status, task.reported = "failed", True
                 continue
+            if any(other.tool is task.tool and other.key() == task.key() for other in ready):
+                break  # the same call once more waits until the first one is known to work
             ready.append(task)
         if ready:
             return Call(ready[: MOST_CALLS - self.calls_made])

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any, Final, cast
 
-from lousho.models.demo.dates import seconds_in
+from lousho.models.demo.dates import DAYS, seconds_in
 from lousho.models.demo.reading import Reading, Unit
 from lousho.models.demo.schema import Field
 from lousho.models.demo.words import NEGATIONS, content_stems, fold, likeness, split_identifier, stem, words_in
@@ -134,7 +134,13 @@ def _choice_score(choice: Any, units: Sequence[Unit], made: Field) -> float:
         return 0.9 if str(choice) == units[0].measure or str(choice) == str(units[0].value) else 0.0
     if any(unit.kind == "mark" for unit in units):
         return 1.0 if str(choice) == "".join(unit.raw for unit in units) else 0.0
-    said = "".join(fold(word) for unit in units for word in split_identifier(str(unit.value or unit.raw)))
+    if len(units) == 1 and isinstance(units[0].value, date) and str(choice).lower() in DAYS:
+        return 0.9 if DAYS[units[0].value.weekday()] == str(choice).lower() else 0.0
+    said = "".join(
+        fold(word)
+        for unit in units
+        for word in split_identifier(unit.value if isinstance(unit.value, str) else unit.raw)
+    )
     if len(wanted) <= 2:
         exact = len(units) == 1 and (units[0].raw == choice or (len(wanted) == 2 and said == wanted))
         return 1.0 if exact and not units[0].is_stop else 0.0

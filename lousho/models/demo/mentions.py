@@ -35,6 +35,8 @@ class Mention:
     """Whether a word such as `is` follows."""
     whole: bool
     """Whether the whole name was said, not just a word of it."""
+    glue: tuple[int, ...] = ()
+    """The units of the name and of what links it to its value."""
 
 
 def find_mentions(
@@ -117,7 +119,13 @@ def _mention(reading: Reading, lo: int, hi: int, end: int, made: Field, whole: b
         else:
             break
         start += 1
-    return Mention(made, lo, hi, start, explicit, linked, whole)
+    glue = tuple(range(lo, start))
+    if linked and units[start - 1].low == "of" and _is_set(reading, lo):
+        # `set the colour of lamp 3 to red`: what stands between belongs to other parameters.
+        aim = next((i for i in range(start, end) if units[i].low in {"to", ":", "="}), None)
+        if aim is not None:
+            return Mention(made, lo, hi, aim + 1, explicit, linked, whole, (*glue, aim))
+    return Mention(made, lo, hi, start, explicit, linked, whole, glue)
 
 
 def _is_set(reading: Reading, lo: int) -> bool:

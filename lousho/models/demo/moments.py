@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import time
+from datetime import date, time, timedelta
+from itertools import pairwise
 
 from lousho.models.demo import convert
 from lousho.models.demo.convert import MISSING, Found
+from lousho.models.demo.dates import DAYS
 from lousho.models.demo.filling import Filling, moment_in
 from lousho.models.demo.schema import Field
 
@@ -37,6 +39,7 @@ def fill_dates(filling: Filling) -> None:
         if found is not None:
             filling.put(made, found.value, found.lo, found.hi)
     _share_day(filling, calendar)
+    _order_week(filling, calendar)
 
 
 def _with_hours(filling: Filling, free: list[int]) -> list[int]:
@@ -88,3 +91,16 @@ def _share_day(filling: Filling, calendar: Sequence[Field]) -> None:
         )
         if made.form == "date-time" and isinstance(value, str) and not said_day and value[:10] != first:
             filling.values[made.path] = first + value[10:]
+
+
+def _order_week(filling: Filling, calendar: Sequence[Field]) -> None:
+    """Put an end that was named by its weekday behind its start: `from Monday to Friday` is one week."""
+    dated = [made for made in calendar if made.form == "date" and made.path in filling.values]
+    for start, end in pairwise(dated):
+        span = filling.spans.get(end.path)
+        if span is None or not any(word[:4] in _ENDS or word[:3] in _ENDS for word in end.words):
+            continue
+        first, last = (date.fromisoformat(str(filling.values[made.path])) for made in (start, end))
+        weekday = filling.reading.slice(*span).lower() in DAYS
+        if weekday and last < first:
+            filling.values[end.path] = (last + timedelta(days=7)).isoformat()

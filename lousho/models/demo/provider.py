@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from lousho.core.messages import FunctionCall, Message, ToolCall
+from lousho.core.messages import FunctionCall, Message, ToolCall, text_of
 from lousho.models.chunks import chunks_of
 from lousho.models.demo.answers import answer_text, question_text, structured_answer
 from lousho.models.demo.conversation import Ask, Call, Conversation
@@ -18,6 +18,11 @@ from lousho.models.provider import ModelChunk, ModelRequest, ModelResponse, Tool
 
 ASK_TOOL = "ask_question"
 """The built-in tool that puts a question to the user; its own schema says what it takes."""
+
+
+_RECENT = 10
+_AT_ONCE = 20_000
+"""Letters times tools that are read at once; more is read in a thread, so that the event loop goes on."""
 
 
 class DemoProvider:
@@ -38,7 +43,12 @@ class DemoProvider:
         """Return the next turn: tool calls, a question, or an answer. Raises the signal's reason when aborted."""
         if request.signal is not None:
             request.signal.throw_if_aborted()
-        return respond(request, self._clock())
+        size = sum(len(text_of(message)) for message in request.messages[-_RECENT:]) * (1 + len(request.tools))
+        if size <= _AT_ONCE:
+            return respond(request, self._clock())
+        import asyncio
+
+        return await asyncio.to_thread(respond, request, self._clock())
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         """Return the turn word by word, then its tool calls, then the finish."""

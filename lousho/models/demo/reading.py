@@ -15,8 +15,10 @@ from typing import Literal, TypeAlias
 from lousho.models.demo import dates
 from lousho.models.demo.words import POLITE, PREPOSITIONS, STOP, fold, is_generic, split_identifier, stem
 
-LONGEST_READ = 20_000
-"""Characters of a message that are read; a model without understanding gains nothing from more."""
+LONGEST_READ = 4_000
+"""Characters of a message that are read word by word; a text that begins there is still taken to its end."""
+LONGEST_KEPT = 200_000
+"""Characters of a message that are kept at all."""
 
 Kind: TypeAlias = Literal[
     "word", "mark", "proper", "quoted", "email", "uri", "uuid", "date", "time", "moment", "number", "mixed"
@@ -37,14 +39,15 @@ _SCAN = re.compile(
         for name, pattern in (
             (
                 "quoted",
-                r"\"[^\"\n]+\"|“[^”]+”|«[^»]+»|„[^“”]+[“”]|`[^`\n]+`|(?<!\w)['‘](?:[^'’\n]|['’](?=\w))+['’](?!\w)",
+                r"\"[^\"\n]+\"|“[^”]+”|«[^»]+»|„[^“”]+[“”]|`[^`\n]+`|(?<!\w)['‘](?:[^'’\n]|['’](?=\w)){1,400}['’](?!\w)",
             ),
-            ("email", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+            ("email", r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+"),
             ("uri", r"(?:[a-z][a-z0-9+.]{1,9}://|www\.)[^\s<>\"'`]*[^\s<>\"'`.,;:!?)\]]"),
             ("uuid", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
             ("moment", dates.MOMENT_PATTERN),
             ("date", rf"(?<![\w-])(?:{dates.DATE_PATTERN})"),
             ("time", rf"(?<![\w.])(?:{dates.TIME_PATTERN})"),
+            ("mixed_", r"(?<![\w.])\d+(?:-\d+){2,}|(?<![\w.])\d{3,}-\d+(?![\w-])"),
             ("number", _NUMBER),
             ("mixed", _MIXED),
             ("mark", r"->|\n|[^\w\s]"),
@@ -101,6 +104,8 @@ class Reading:
         """Return the message's own letters from unit `lo` up to unit `hi`; a single quoted part without its quotes."""
         if lo >= hi:
             return ""
+        if hi == len(self.units) and self.truncated:
+            return self.source[self.units[lo].start :].strip()
         if hi - lo == 1 and self.units[lo].kind == "quoted":
             return str(self.units[lo].value)
         return self.source[self.units[lo].start : self.units[hi - 1].end].strip()
@@ -112,8 +117,8 @@ class Reading:
 
 def read(source: str, *, today: date, known: Collection[str] = ()) -> Reading:
     """Return `source` as units. `known` are the stems of the tools' vocabulary: a capital makes no name of them."""
-    reading = Reading(source[:LONGEST_READ], truncated=len(source) > LONGEST_READ)
-    for found in _SCAN.finditer(reading.source):
+    reading = Reading(source[:LONGEST_KEPT], truncated=len(source) > LONGEST_READ)
+    for found in _SCAN.finditer(reading.source[:LONGEST_READ]):
         reading.units.extend(_units_of(found, today))
     _join_number_signs(reading)
     if any(letter.islower() for letter in reading.source):
@@ -133,7 +138,7 @@ def _join_number_signs(reading: Reading) -> None:
 
 def _units_of(found: re.Match[str], today: date) -> Iterator[Unit]:
     kind, raw, start, end = found.lastgroup, found.group(), found.start(), found.end()
-    if kind in {"word", "mixed"}:
+    if kind in {"word", "mixed", "mixed_"}:
         yield from _words(raw, start)
         return
     unit = Unit("mark", start, end, raw, raw, low=raw)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from lousho.core.json_schema import SchemaMismatch
 from lousho.models.demo import convert
 from lousho.models.demo.arguments import Arguments
 from lousho.models.demo.convert import MISSING
@@ -15,6 +16,7 @@ from lousho.models.demo.dates import DATE_PATTERN, TIME_PATTERN, read_date, read
 from lousho.models.demo.schema import Field, Path, leaves
 from lousho.models.demo.words import fold, likeness, stem
 
+_MOST_CHECKS = 4
 _OPTION = re.compile(r"['\"‘“`]([^'\"’”`]{1,80})['\"’”`]")
 _PATTERN = re.compile(r"pattern\s+['\"](.+)['\"]\s*$|match(?:es)?\s+['\"](.+)['\"]", re.IGNORECASE)
 
@@ -33,6 +35,29 @@ def repair(made: Arguments, issues: Sequence[tuple[str, str]], said: Sequence[st
             continue
         solved = _mend(made, leaf, message, said, now) and solved
     return solved and bool(issues)
+
+
+def check(made: Arguments) -> None:
+    """Hold complete arguments against the tool's whole schema, and take back what it refuses.
+
+    The rules read most of a schema; what they do not read (a condition, a combination) must not become a bad call.
+    """
+    for _ in range(_MOST_CHECKS):
+        try:
+            schema = made.tool.schema()
+            if schema is not None:
+                schema.parse(made.call())
+            return
+        except SchemaMismatch as mismatch:
+            found = [(leaf, issue.message) for issue in mismatch.issues if (leaf := _leaf_at(made, issue.path))]
+            if not found:
+                return
+            for leaf, message in found:
+                value = made.values.pop(leaf.path, MISSING)
+                if leaf.required and value is not MISSING:
+                    made.complaints[leaf.path] = f"was not accepted ({message.strip().rstrip('.')})"
+            if made.missing:
+                return
 
 
 def _leaf_at(made: Arguments, path: str) -> Field | None:

@@ -57,7 +57,7 @@ class Task:
             return True
         return any(
             unit.low in PLACES and (nxt is None or nxt.low in {"one", "ones"} or nxt.stem in self.tool.nouns)
-            for unit, nxt in zip(units, [*units[1:], None], strict=True)
+            for unit, nxt in zip(units, [*units[1:], None], strict=False)
         )
 
     @property
@@ -71,6 +71,10 @@ class Task:
     def words(self) -> list[str]:
         """The words of the clause."""
         return [unit.raw for unit in self.reading.units[self.lo : self.hi] if unit.kind != "mark"]
+
+    def failed_with(self, tool: ToolView) -> bool:
+        """Whether this was a call of `tool` that failed."""
+        return self.tool is tool and self.status == "failed"
 
     def key(self) -> str:
         """Return the arguments in a form that can be compared."""
@@ -114,7 +118,7 @@ def _tasks_of(
 ) -> list[Task]:
     matches = clause.matches or []
     options: list[tuple[tuple[float, int, bool], Match, list[Arguments]]] = []
-    close = close_matches(matches)[:4] if matches and matches[0].strong else matches[:6]
+    close = close_matches(matches)[:6]
     for match in close:
         calls = arguments_for(match.tool, reading, clause.lo, clause.hi, now, context)
         if not match.strong and not _may_be_meant(match, calls[0], clause, reading):
@@ -136,7 +140,7 @@ def _tasks_of(
 def _cost(match: Match, call: Arguments, best: float) -> tuple[float, int, bool]:
     """Return how badly a tool fits a clause, for choosing between tools that the words name alike."""
     gaps = len(call.missing) + len(call.complaints)
-    cost = 2.0 * gaps + (1.5 if match.unasked else 0.0) + 0.8 * call.unexplained
+    cost = 2.0 * gaps + (1.5 if match.unasked else 0.0) + 0.8 * call.unexplained + (0.0 if match.strong else 0.5)
     cost += 3.0 * (1.0 - match.score / best) if best > 0 else 0.0
     return cost, -len(call.values), not _is_read(match.tool)
 

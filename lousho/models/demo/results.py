@@ -268,8 +268,13 @@ def _tiny(value: Any) -> str:
             + (", …" if len(items) > _SHORT_FIELDS else "")
             + "]"
         )
-    return shorten(scalar(value), 160)
+    return _clipped(scalar(value), 80)
 
 
 def _leaf(value: Any) -> str:
-    return "…" if isinstance(value, (Mapping, list)) else shorten(scalar(value), 80)
+    return "…" if isinstance(value, (Mapping, list)) else _clipped(scalar(value), 60)
+
+
+def _clipped(text: str, limit: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[:limit].rsplit(None, 1)[0] + " …"

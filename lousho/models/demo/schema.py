@@ -147,6 +147,8 @@ class _Reader:
         choices = tuple(choice for choice in choices if choice is not None)
         if choices:
             return replace(made, kind="choice", choices=choices)
+        if schema.get("type") == "null":
+            return replace(made, kind="choice", choices=(None,))
         kind = kinds[0] if kinds else None
         if kind == "object" or (kind is None and schema.get("properties")):
             return self._object(made, depth)
@@ -282,15 +284,46 @@ def unmet(fields: Sequence[Field], values: Mapping[Path, Any]) -> list[Field]:
 def assemble(values: Mapping[Path, Any], fields: Sequence[Field] = ()) -> dict[str, Any]:
     """Return the values as nested objects; a required record without values is an empty one."""
     out: dict[str, Any] = {}
-    for made in fields:
-        if made.kind == "record" and made.required:
-            out[made.path[-1]] = {}
     for path, value in values.items():
         place = out
         for part in path[:-1]:
             place = place.setdefault(part, {})
         place[path[-1]] = value
+    _add_empty_records(fields, out)
     return out
+
+
+def _add_empty_records(fields: Sequence[Field], out: dict[str, Any]) -> None:
+    for made in fields:
+        if made.kind == "record" and (made.required or made.path[-1] in out):
+            _add_empty_records(made.parts, out.setdefault(made.path[-1], {}))
+
+
+_PLAIN = frozenset(
+    "$defs $schema additionalProperties anyOf const default description enum examples format items nullable properties"
+    " required title type".split()
+)
+_BOUNDS = frozenset("exclusiveMaximum exclusiveMinimum maxItems maxLength maximum minItems minLength minimum".split())
+
+
+def is_plain(schema: object, *, listed: bool = False) -> bool:
+    """Whether a schema says nothing but what `Field` and the conversions hold by themselves."""
+    node = as_mapping(schema)
+    if not node.keys() <= (_PLAIN if listed else _PLAIN | _BOUNDS) or isinstance(node.get("type"), (list, tuple)):
+        return False
+    branches = [branch for branch in as_list(node.get("anyOf")) if as_mapping(branch).get("type") != "null"]
+    if ("anyOf" in node and len(branches) != 1) or any("anyOf" in as_mapping(branch) for branch in branches):
+        return False
+    if "enum" in node and not as_list(node["enum"]):
+        return False
+    parts = as_mapping(node.get("properties"))
+    extra = node.get("additionalProperties", True)
+    if not parts and extra is False:
+        return False
+    inner = [as_mapping(extra), as_mapping(node.get("items"))]
+    return all(is_plain(part, listed=listed) for part in (*branches, *parts.values())) and all(
+        is_plain(part, listed=True) for part in inner if part
+    )
 
 
 def shape(value: str) -> str:

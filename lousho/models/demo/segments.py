@@ -64,11 +64,11 @@ def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int], tool: Too
         nxt = units[index + 1] if index + 1 < hi else None
         if unit.low == ":" and unit.kind == "mark" and nxt is not None and _is_heading(reading, lo, index, tool):
             yield part(index)
-            yield from _rest(index + 1, hi, taken)
+            yield from _rest(reading, index + 1, hi, taken)
             return
         if unit.low in _REST_OPENERS and unit.kind == "word" and _opens_rest(reading, index, lo, hi):
             yield part(index)
-            yield from _rest(index + 1, hi, taken)
+            yield from _rest(reading, index + 1, hi, taken)
             return
         aside = _is_aside(reading, index, hi)
         if aside:
@@ -92,10 +92,14 @@ def _raw_segments(reading: Reading, lo: int, hi: int, taken: set[int], tool: Too
     yield part(hi)
 
 
-def _rest(lo: int, hi: int, taken: set[int]) -> Iterator[Segment]:
+def _rest(reading: Reading, lo: int, hi: int, taken: set[int]) -> Iterator[Segment]:
     """Return everything behind an opener as one segment; what was taken at its end is left out."""
-    while hi > lo and hi - 1 in taken:
-        hi -= 1
+    cut = hi
+    while cut > lo and cut - 1 in taken:
+        cut -= 1
+    while lo < cut < hi and (reading.units[cut - 1].is_preposition or reading.units[cut - 1].low in AUXILIARIES):
+        cut -= 1
+    hi = cut
     while lo < hi and lo in taken:
         lo += 1
     if lo < hi:
@@ -189,7 +193,11 @@ def _is_unknown_verb(reading: Reading, segment: Segment) -> bool:
 
 def _names(unit: Unit, tool: ToolView) -> bool:
     """Whether a word is one the tool is known by, and not just any verb."""
-    if best_likeness(unit.stem, tool.nouns) >= 0.7 or any(unit.stem in made.words for made in tool.leaves):
+    if (
+        unit.stem in tool.name_stems
+        or best_likeness(unit.stem, tool.nouns) >= 0.7
+        or any(unit.stem in made.words for made in tool.leaves)
+    ):
         return True
     weight = max((tool.vocabulary.get(part, 0.0) for part in unit.parts), default=0.0)
     return weight >= 0.8 and not is_generic(unit.stem)

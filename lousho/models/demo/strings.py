@@ -132,10 +132,10 @@ def _base(segment: Segment, kinds: frozenset[str]) -> float:
 def _score(
     filling: Filling, made: Field, source: _Source, place: int, fields: Sequence[Field], free_choice: bool
 ) -> float:
-    affinity = preposition_affinity(made, source.segment.lead)
+    affinity = preposition_affinity(made, _lead_of(filling, source.segment))
     raw = filling.reading.slice(source.segment.lo, source.segment.hi)
-    if looks_like_example(raw, made) or (made.item is not None and looks_like_example(raw, made.item)):
-        affinity += 2.5
+    if looks_like_example(raw, made.item or made):
+        affinity += 0.6 if raw.isalpha() else 2.5
     if made.leads and source.segment.lead not in made.leads and affinity <= 0:
         affinity -= 0.4
     elif source.segment.origin == "direct" and "" in made.leads:
@@ -157,6 +157,13 @@ def _score(
     return score - 0.05 * place - 0.02 * source.order
 
 
+def _lead_of(filling: Filling, segment: Segment) -> str:
+    """Return the preposition before a segment; what stands behind a number is what the number comes in."""
+    before = segment.lo - 1
+    counted = before >= filling.lo and filling.reading.units[before].kind == "number" and before in filling.taken
+    return "from" if counted and not segment.lead else segment.lead
+
+
 def _kind_affinity(made: Field, source: _Source) -> float:
     """Return how well what a source looks like goes with what a field is for."""
     kinds, inner = source.kinds, made.item or made
@@ -175,7 +182,7 @@ def _kind_affinity(made: Field, source: _Source) -> float:
     ):
         affinity += 0.5
     if kinds <= {"date", "time", "moment"}:
-        affinity += 1.7 if inner.is_calendar or inner.form in {"date", "time"} else -2.0
+        affinity += 1.7 if inner.is_calendar or inner.form in {"date", "time"} else -9.0
     if inner.form == "uri":
         affinity += 1.5 if kinds <= {"uri", "mixed"} else -0.8
     elif inner.form in {"date", "time"} and not kinds & {"date", "time", "moment", "number"}:

@@ -17,9 +17,10 @@ from lousho.models.demo.linking import preposition_affinity
 from lousho.models.demo.mentions import Mention, find_mentions, value_end
 from lousho.models.demo.moments import fill_dates
 from lousho.models.demo.reading import Unit
-from lousho.models.demo.schema import Field
-from lousho.models.demo.words import JOINERS, NEGATIONS, is_generic, likeness
+from lousho.models.demo.schema import Field, looks_like_example
+from lousho.models.demo.words import JOINERS, NEGATIONS, best_likeness, is_generic, likeness
 
+_AMOUNTS = frozenset("max limi coun numb top size amou quan maxi".split())
 _OPERATORS = frozenset("+-*/^%()×÷")
 _VERBS = frozenset("is are was were has have can will should".split())
 
@@ -56,13 +57,15 @@ def _fill_mentioned(filling: Filling, mention: Mention) -> None:
         return
     found = value_in(made, filling, mention.value_lo, end, exact=True, whole=mention.whole)
     if found is not None:
-        filling.put(made, found.value, found.lo, found.hi, *range(mention.lo, mention.value_lo))
+        filling.put(made, found.value, found.lo, found.hi, *mention.glue)
 
 
 def _follows_directly(filling: Filling, mention: Mention) -> bool:
     """Whether the unit behind a name is a value of it, with nothing but the order to say so."""
     unit = filling.reading.units[mention.value_lo]
     made = mention.made.item or mention.made
+    if not looks_like_example(unit.raw, made) and any(looks_like_example(unit.raw, other) for other in filling.fields):
+        return False
     if unit.kind not in {"word", "mark"}:
         return True
     if unit.kind == "mark":
@@ -241,8 +244,7 @@ def _fill_formulas(filling: Filling) -> None:
         if not any(any(sign in example for sign in "+*/") and any(map(str.isdigit, example)) for example in made.shown):
             continue
         marks = [i for i in range(filling.lo, filling.hi) if units[i].kind == "number" or units[i].raw in _OPERATORS]
-        runs = [list(run) for run in _runs(marks)]
-        best = max(runs, key=len, default=[])
+        best: Sequence[int] = max([[], *_runs(marks)], key=len)
         if sum(units[i].kind == "number" for i in best) > 1 and not filling.taken & set(best):
             lo, hi = best[0], best[-1] + 1
             filling.put(made, filling.reading.slice(lo, hi), lo, hi)
@@ -267,7 +269,9 @@ def _runs(indices: Sequence[int]) -> Iterator[Sequence[int]]:
 def _fill_numbers(filling: Filling) -> None:
     waiting = filling.open("number", "integer")
     required = [made for made in waiting if made.required]
+    _take_amounts(filling, waiting)
     # An optional number is taken only where nothing else could be meant.
+    waiting = filling.open("number", "integer")
     takers = required or (waiting if len(waiting) == 1 else [])
     left = list(filling.free("number"))
     for made in list(takers):
@@ -297,6 +301,22 @@ def _take_place(filling: Filling, made: Field) -> None:
         if convert.PLACES.get(unit.low, 0) > 0:
             filling.put(made, convert.PLACES[unit.low], index, index + 1)
             return
+
+
+def _take_amounts(filling: Filling, waiting: Sequence[Field]) -> None:
+    """Optional numbers that a habit of language places: `3 books` is how many, 2020 is a year."""
+    for made in waiting:
+        if made.required:
+            continue
+        counts = any(word[:4] in _AMOUNTS for word in made.words) or made.description.lower().startswith("how many")
+        years = any(word.startswith("year") for word in (*made.words, *made.about))
+        for index, unit in filling.free("number"):
+            noun = _counted_noun(filling, index)
+            of_tool = noun >= 0 and best_likeness(filling.reading.units[noun].stem, filling.tool.name_stems) >= 0.9
+            is_year = isinstance(unit.value, int) and 1900 <= unit.value <= 2100 and not unit.measure
+            if (counts and of_tool) or (years and is_year):
+                _take_number(filling, made, [(index, unit)])
+                break
 
 
 def _take_number(filling: Filling, made: Field, units: Sequence[tuple[int, Unit]]) -> None:

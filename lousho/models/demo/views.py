@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
 
+from lousho.core.json_values import dump_json
 from lousho.models.demo.linking import with_leads
-from lousho.models.demo.schema import Field, as_mapping, fields_of, leaves
+from lousho.models.demo.schema import Field, as_mapping, fields_of, is_plain, leaves
 from lousho.models.demo.words import STOP, content_stems, is_generic, split_identifier, stem
+
+if TYPE_CHECKING:
+    from lousho.core.json_schema import Schema
 
 _OPENING_WORDS = 4
 
@@ -19,11 +25,29 @@ class ToolView:
 
     name: str
     description: str
+    parameters: object
+    """The JSON Schema as it was given."""
     fields: tuple[Field, ...]
     leaves: tuple[Field, ...]
     name_stems: tuple[str, ...]
     vocabulary: dict[str, float] = field(default_factory=lambda: {})
     """Each stem the tool is known by, with its weight."""
+    _schema: Schema | Literal[False] | None = None
+
+    def schema(self) -> Schema | None:
+        """Return the schema as the runtime checks it; `None` when it is beyond reading, or so plain that it need not.
+
+        The checker is large, and an agent's first answer should not wait for it to load.
+        """
+        if self._schema is None and not is_plain(self.parameters):
+            from lousho.core.errors import SDKError
+            from lousho.core.json_schema import schema_of
+
+            try:
+                self._schema = schema_of(self.parameters, lenient=True)
+            except SDKError:
+                self._schema = False
+        return self._schema or None
 
     @property
     def nouns(self) -> frozenset[str]:
@@ -42,10 +66,16 @@ class ToolView:
 
 
 def view_of(name: str, description: str, parameters: object) -> ToolView:
-    """Return the view of a tool."""
+    """Return the view of a tool; the same tool gives the same view as long as it is remembered."""
+    return _view(name, description, dump_json(parameters))
+
+
+@lru_cache(maxsize=256)
+def _view(name: str, description: str, parameters_json: str) -> ToolView:
+    parameters = json.loads(parameters_json)
     made = with_leads(fields_of(as_mapping(parameters)), description)
     name_stems = tuple(stem(word) for word in split_identifier(name))
-    view = ToolView(name, description, made, tuple(leaves(made)), name_stems)
+    view = ToolView(name, description, parameters, made, tuple(leaves(made)), name_stems)
     for word, weight in _weights(view):
         view.vocabulary[word] = max(weight, view.vocabulary.get(word, 0.0))
     return view

@@ -29,14 +29,15 @@ ASKING = frozenset("what which who whom whose where when why how whats wheres wh
 POLITE = frozenset(
     "please kindly thanks thank hi hello hey ok okay sure just now also too maybe really quickly quick want need like"
     " id im ill ive youd wish try actually currently again so well then there here really very more up out off back"
-    " go going something anything everything else".split()
+    " go going something anything everything else much many".split()
 )
 PREPOSITIONS = frozenset(
     "in to for from at with on by about into onto as of without under over near per until till before after since using via"
     " within between against around through toward towards inside regarding concerning called titled labelled labeled"
-    " named saying during because at".split()
+    " named saying during because"
+    " fur nach mit bei zum zur uber pour avec chez dans vers depuis para con desde hasta sobre".split()
 )
-JOINERS = frozenset("and or plus versus vs than nor but".split())
+JOINERS = frozenset("and or plus versus vs than nor but und oder et ou".split())
 STOP = ARTICLES | PRONOUNS | AUXILIARIES | ASKING | POLITE | PREPOSITIONS | JOINERS | NEGATIONS | {"if", "s", "t"}
 
 # Verbs that mean much the same in any tool set. Only the first four letters count, so that every form of a verb is
