@@ -22,7 +22,7 @@ from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult, result_of
-from lousho.runtime.state import Decision, RunDecided, RunState
+from lousho.runtime.state import Decision, Paused, RunDecided, RunState
 from lousho.runtime.state_json import state_from_json
 from lousho.stores.protocol import PausedStepRecord
 
@@ -189,7 +189,7 @@ class Approvals:
                 f"The approval {approval_id!r} is a question; answer it with answer(), or decline with approved=False.",
                 code="LOUSHO_APPROVAL_KIND_MISMATCH",
             )
-        state = state_from_json(step.state)
+        state = _paused_state(step)
         check_tools_of(state, self._agent.options)
         approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}
         undecided = [str(other["id"]) for other in step.approvals if other.get("decision") is None]
@@ -232,6 +232,19 @@ class Approvals:
         return result
 
 
+def _paused_state(step: PausedStepRecord) -> RunState:
+    """Return the saved run, which must wait for exactly the calls that the record asks about."""
+    state = state_from_json(step.state)
+    asked = [str(approval["id"]) for approval in step.approvals]
+    paused = isinstance(state.next, Paused) and state.finish_reason == "awaiting-approval"
+    if not paused or [slot.approval_id for slot in state.waiting()] != asked:
+        raise SDKError(
+            f"The saved run of {step.id!r} does not wait for what its record asks about.",
+            code="LOUSHO_CHECKPOINT_CORRUPT",
+        )
+    return state
+
+
 def _decision(approved: bool, note: str | None) -> Decision:
     if not isinstance(approved, bool) or (note is not None and not isinstance(note, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SDKError(
@@ -245,13 +258,7 @@ def _apply(state: RunState, step: PausedStepRecord) -> None:
     """Write the decisions into the waiting calls and set the run going again."""
     decisions = {approval["id"]: approval for approval in step.approvals}
     for slot in state.waiting():
-        recorded = decisions.get(slot.approval_id)
-        if recorded is None:
-            raise SDKError(
-                f"The paused run waits on {slot.approval_id!r}, of which the store knows nothing.",
-                code="LOUSHO_CHECKPOINT_CORRUPT",
-            )
-        made: Mapping[str, Any] = recorded["decision"]
+        made: Mapping[str, Any] = decisions[slot.approval_id]["decision"]
         slot.decision = Decision(approved=bool(made["approved"]), note=made.get("note"))
         expired = slot.expires_at is not None and str(made["at"]) > slot.expires_at
         slot.status = "expired" if expired else ("approved" if slot.decision.approved else "rejected")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
@@ -160,13 +161,13 @@ class Message:
         return cls(
             role=data["role"],
             content=_content(data.get("content", "")),
-            tool_calls=tuple(_tool_call(call) for call in data.get("toolCalls") or data.get("tool_calls") or ()),
-            tool_call_id=data.get("toolCallId", data.get("tool_call_id")),
-            name=data.get("name"),
+            tool_calls=tuple([_tool_call(call) for call in _items(data, "toolCalls", "tool_calls")]),
+            tool_call_id=_text_or_none(data.get("toolCallId", data.get("tool_call_id")), "toolCallId"),
+            name=_text_or_none(data.get("name"), "name"),
             is_error=bool(data.get("isError", data.get("is_error", False))),
             interrupted=bool(data.get("interrupted", False)),
-            reasoning=tuple(_reasoning(block) for block in data.get("reasoning") or ()),
-            metadata=data.get("metadata"),
+            reasoning=tuple([_reasoning(block) for block in _items(data, "reasoning")]),
+            metadata=_mapping_or_none(data.get("metadata")),
         )
 
     @classmethod
@@ -238,17 +239,40 @@ def _part(value: Any) -> ContentPart:
         if kind == "text":
             return TextPart(str(record["text"]))
         if kind == "image":
-            return ImagePart(_unblob(record["image"]), record.get("mimeType", record.get("mime_type")))
+            mime_type = record.get("mimeType", record.get("mime_type"))
+            return ImagePart(_unblob(record["image"]), _text_or_none(mime_type, "mimeType"))
         if kind == "file":
             mime_type = record.get("mimeType", record.get("mime_type"))
             if not mime_type:
                 raise KeyError("mimeType")
-            return FilePart(_unblob(record["data"]), mime_type, record.get("filename"))
+            return FilePart(_unblob(record["data"]), str(mime_type), _text_or_none(record.get("filename"), "filename"))
     except KeyError as missing:
         raise ConfigurationError(f"A {kind} part lacks {missing.args[0]!r}.", field="content") from None
     raise ConfigurationError(
         f"A content part must have the type 'text', 'image' or 'file'; got {_shown(value)}.", field="content"
     )
+
+
+def _items(data: Mapping[str, Any], *names: str) -> Sequence[Any]:
+    for name in names:
+        value: object = data.get(name)
+        if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+            return cast("Sequence[Any]", value)
+        if value is not None:
+            raise ConfigurationError(f"A message's {name!r} must be a list; got {_shown(value)}.", field=name)
+    return ()
+
+
+def _text_or_none(value: Any, name: str) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    raise ConfigurationError(f"A message's {name!r} must be a text; got {_shown(value)}.", field=name)
+
+
+def _mapping_or_none(value: Any) -> Mapping[str, Any] | None:
+    if value is None or isinstance(value, Mapping):
+        return cast("Mapping[str, Any] | None", value)
+    raise ConfigurationError(f"A message's 'metadata' must be an object; got {_shown(value)}.", field="metadata")
 
 
 def _tool_call(value: Any) -> ToolCall:
@@ -266,7 +290,11 @@ def _tool_call(value: Any) -> ToolCall:
 def _reasoning(value: Any) -> ReasoningBlock:
     if isinstance(value, ReasoningBlock):
         return value
-    return ReasoningBlock(str(value.get("text", "")), value.get("signature"), value.get("redactedData"))
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"A reasoning block must be an object; got {_shown(value)}.", field="reasoning")
+    block = cast("Mapping[str, Any]", value)
+    signature, redacted = (_text_or_none(block.get(name), name) for name in ("signature", "redactedData"))
+    return ReasoningBlock(str(block.get("text", "")), signature, redacted)
 
 
 def _blob(value: str | bytes) -> Any:
@@ -274,9 +302,17 @@ def _blob(value: str | bytes) -> Any:
 
 
 def _unblob(value: Any) -> str | bytes:
-    if isinstance(value, Mapping):
-        return base64.b64decode(cast("Mapping[str, str]", value)["$bytes"])
-    return value if isinstance(value, str) else bytes(value)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(cast("bytes", value))
+    encoded: object = cast("Mapping[str, Any]", value).get("$bytes") if isinstance(value, Mapping) else None
+    if isinstance(encoded, str):
+        with suppress(ValueError):
+            return base64.b64decode(encoded)
+    raise ConfigurationError(
+        f"The data of a part must be a text, bytes or {{'$bytes': <base64>}}; got {_shown(value)}.", field="content"
+    )
 
 
 def _drop_none(data: dict[str, Any]) -> dict[str, Any]:
