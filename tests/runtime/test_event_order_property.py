@@ -10,6 +10,7 @@ from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
+import pytest
 from hostile import Played, play, told, within, wrong
 from runs import of_type
 
@@ -170,6 +171,7 @@ async def decide(
     return paused, decisions
 
 
+@pytest.mark.spec("EVT-40", "EVT-43")
 @hypothesis.given(TURNS, LAST, st.integers(0, 2), st.sampled_from([None, 1, 2]), st.booleans(), st.data())
 async def test_every_script_does_what_the_contract_says(turns, last, ticks, concurrency, in_session, chance):
     script = [*turns, last]
