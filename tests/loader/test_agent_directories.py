@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -202,10 +206,16 @@ def test_the_name_of_the_working_directory_is_its_own(agent_folder: AgentFolder,
 
 
 @pytest.mark.spec("DIR-09")
-def test_the_prefix_of_the_model_picks_the_provider(agent_folder: AgentFolder):
+def test_the_prefix_of_the_model_picks_the_provider(agent_folder: AgentFolder, monkeypatch: pytest.MonkeyPatch):
     folder = agent_folder({"agent.json": '{"model": "mock/m-1"}'})
     agent = load_agent_dir_sync(folder)
     assert (agent.provider.name, agent.model) == ("mock", "m-1")
+    monkeypatch.setenv("OPENAI_API_KEY", "k-12345")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k-12345")
+    for vendor in ("openai", "anthropic"):
+        folder = agent_folder({"agent.yaml": f"model: {vendor}/m-2\n"}, vendor)
+        agent = load_agent_dir_sync(folder)
+        assert (agent.provider.name, agent.model) == (vendor, "m-2")
     with pytest.raises(ConfigurationError) as caught:
         load_agent_dir_sync(agent_folder({"agent.json": '{"model": "openrouter/openai/gpt-4.1-mini"}'}))
     assert caught.value.code == "LOUSHO_PROVIDER_UNKNOWN"
@@ -468,6 +478,60 @@ async def test_every_override_wins_over_the_files_and_reaches_the_agent(agent_fo
 
 
 @pytest.mark.spec("DIR-39")
+def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_folder: AgentFolder):
+    """Options that come later belong here too: the last line fails until they are."""
+
+    @tool
+    def other() -> str:
+        """Another tool."""
+        return "x"
+
+    stores = create_agent(provider=mock_model([])).options
+    values: dict[str, Any] = {
+        "model": "mock/mini",
+        "provider": mock_model([]),
+        "instructions": "By code.",
+        "prompt": "By code.",
+        "name": "b",
+        "description": "Another",
+        "tools": [other],
+        "max_steps": 2,
+        "tool_concurrency": 1,
+        "model_settings": {"seed": 1},
+        "permissions": [{"tool": "other", "action": "allow"}],
+        "on_permission_decision": lambda _entry, _principal: None,
+        "store": stores.store,
+        "approval_store": stores.approval_store,
+        "ask_question": True,
+        "approval_ttl_ms": 500,
+        "on_event": lambda _event: None,
+        "max_tool_result_chars": 60,
+        "tool_error_message": lambda _error, _info: "no",
+        "redact_content": False,
+    }
+    text = """{"name": "a", "model": "mock/a", "maxSteps": 9, "toolConcurrency": 9, "approvalTtlMs": 9,
+               "modelSettings": {"seed": 9}, "permissions": [{"tool": "*", "action": "deny"}]}"""
+    folder = agent_folder({"agent.json": text, "instructions.md": "By file."})
+    bare = {"agent.json": '{"model": "mock/a"}'}
+    for name, value in values.items():
+        config = resolve_agent_dir_sync(folder, **{name: value}).config
+        assert config[name] is value, name
+        given: dict[str, Any] = {"name": "bare", name: value}
+        made = {**given} if name == "provider" else {"model": "mock/a", **given}
+        agent = load_agent_dir_sync(agent_folder(bare, f"bare-{name}"), **given)
+        assert comparable(agent.options) == comparable(create_agent(**made).options), name
+    parameters = inspect.signature(create_agent).parameters.values()
+    assert {one.name for one in parameters if one.kind is one.KEYWORD_ONLY} == set(values)
+
+
+def comparable(options: Any) -> dict[str, Any]:
+    """The options that do not differ between two agents of the same options."""
+    made_anew = ("provider", "store", "approval_store", "tools")
+    own = {key: getattr(options, key) for key in options.__dataclass_fields__}
+    return {key: value for key, value in own.items() if key not in made_anew}
+
+
+@pytest.mark.spec("DIR-39")
 def test_an_override_that_no_agent_knows_is_refused_with_a_suggestion(agent_folder: AgentFolder):
     folder = agent_folder({"instructions.md": "x"})
     with pytest.raises(ConfigurationError) as caught:
@@ -513,21 +577,47 @@ def test_the_options_can_be_printed_and_pasted(agent_folder: AgentFolder):
 
 
 @pytest.mark.spec("DIR-14")
-async def test_an_approval_expires_after_the_agents_time_unless_a_rule_has_its_own(agent_folder: AgentFolder):
-    def files(rule: str) -> dict[str, str]:
-        return {
-            "agent.json": '{"approvalTtlMs": %s, "permissions": [{"tool": "open_door", "action": "ask"%s}]}'
-            % (("0.001", "") if not rule else ("0.001", rule)),
-            "tools/door.py": tool_source("open_door"),
-        }
+@pytest.mark.parametrize(
+    ("agents", "rules", "expires"),
+    [
+        pytest.param(0.001, None, True, id="the agent's time"),
+        pytest.param(60_000, None, False, id="the agent's time has not come"),
+        pytest.param(0.001, 60_000, False, id="a longer time of the rule"),
+        pytest.param(60_000, 0.001, True, id="a shorter time of the rule"),
+    ],
+)
+async def test_an_approval_expires_after_the_agents_time_unless_a_rule_has_its_own(
+    agent_folder: AgentFolder, agents: float, rules: float | None, expires: bool
+):
+    rule = {"tool": "open_door", "action": "ask", **({} if rules is None else {"ttlMs": rules})}
+    config = json.dumps({"approvalTtlMs": agents, "permissions": [rule]})
+    model = mock_model([call("open_door"), "Well."])
+    agent = await load_agent_dir(
+        agent_folder({"agent.json": config, "tools/door.py": tool_source("open_door", "opened")}), provider=model
+    )
+    paused = await agent.send("open")
+    (pending,) = await agent.approvals.list()
+    while expires and datetime.now(UTC) <= datetime.fromisoformat(str(pending.expires_at)) + timedelta(milliseconds=1):
+        await asyncio.sleep(0)
+    await agent.approvals.resolve(id=str(paused.approval_id), approved=True)
+    told = str(model.calls[1].messages[-1].content)
+    assert ("Approval of 'open_door' expired before it was decided" in told, told == "opened") == (expires, not expires)
 
-    async def decided_late(rule: str) -> str:
-        model = mock_model([call("open_door"), "Well."])
-        agent = await load_agent_dir(agent_folder(files(rule)), provider=model)
-        paused = await agent.send("open")
-        await asyncio.sleep(0.005)
-        await agent.approvals.resolve(id=str(paused.approval_id), approved=True)
-        return str(model.calls[1].messages[-1].content)
 
-    assert "Approval of 'open_door' expired before it was decided" in await decided_late("")
-    assert "expired" not in await decided_late(', "ttlMs": 60000')
+@pytest.mark.spec("DIR-14")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param("agent.json", '{"approvalTtlMs": 0}', id="zero"),
+        pytest.param("agent.json", '{"approvalTtlMs": -1}', id="negative"),
+        pytest.param("agent.json", '{"approvalTtlMs": "60000"}', id="a text"),
+        pytest.param("agent.yaml", "approvalTtlMs: true\n", id="a boolean"),
+        pytest.param("agent.yaml", "approvalTtlMs: .inf\n", id="without an end"),
+        pytest.param("agent.yaml", "approvalTtlMs: .nan\n", id="not a number"),
+        pytest.param("agent.py", "config = {'approval_ttl_ms': float('inf')}\n", id="without an end, in code"),
+    ],
+)
+def test_a_time_to_decide_that_is_none_is_refused(agent_folder: AgentFolder, name: str, text: str):
+    said = refused(agent_folder({name: text}))
+    assert re.search("approval_?ttl_?ms", said, re.IGNORECASE)
+    assert "above 0" in said

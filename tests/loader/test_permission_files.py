@@ -82,7 +82,8 @@ async def test_yaml_rules_decide_like_json_rules(agent_folder: AgentFolder):
     text = "permissions:\n  - {tool: '*', action: deny, reason: no}\n  - {tool: shell, action: allow}\n"
     folder = agent_folder({"agent.yaml": text, "tools/shell.py": SHELL})
     agent = await load_agent_dir(folder, provider=mock_model([call("shell", command="ls"), "end"]))
-    assert '"no"' in str((await agent.send("go")).messages[-2].content).replace(": no", ': "no"')
+    told = json.loads(str((await agent.send("go")).messages[-2].content))
+    assert (told["kind"], told["message"].endswith("no")) == ("denied", True), told
 
 
 @pytest.mark.spec("DIR-18", "DIR-19")
@@ -138,6 +139,12 @@ ABSENT: dict[str, Any] = {}
         pytest.param({"replicas": {"gte": 1, "lte": 10}}, {"replicas": "x"}, False, id="a word never matches"),
         pytest.param({"replicas": {"gte": 1, "lte": 10}}, ABSENT, False, id="absent never matches"),
         pytest.param({"replicas": {"gte": 1, "lte": 10}}, {"replicas": " 7 "}, True, id="digits in a text count"),
+        pytest.param({"replicas": {"lt": 1}}, {"replicas": 1}, False, id="1 is not below 1"),
+        pytest.param({"replicas": {"lt": 1}}, {"replicas": 0.5}, True, id="a half is below 1"),
+        pytest.param({"replicas": {"gt": 1}}, {"replicas": 1}, False, id="1 is not above 1"),
+        pytest.param({"replicas": {"gt": 1}}, {"replicas": 1.5}, True, id="one and a half is above 1"),
+        pytest.param({"replicas": {"lt": 1}}, {"replicas": "x"}, False, id="a word is not below"),
+        pytest.param({"replicas": {"gt": 1}}, {"replicas": "x"}, False, id="nor above"),
         pytest.param({"replicas": {"lt": 1}}, {"replicas": ""}, True, id="an empty text is 0"),
         pytest.param({"replicas": {"lt": 1}}, {"replicas": None}, True, id="null is 0"),
         pytest.param({"replicas": {"lt": 1}}, {"replicas": {"a": 1}}, False, id="an object is no number"),
@@ -173,6 +180,7 @@ async def test_when_compares_arguments_as_the_file_form_says(
     assert await rule(agent_folder, when).matches(args, CONTEXT) is matches
 
 
+@pytest.mark.spec("DIR-18", "DIR-19")
 @pytest.mark.parametrize(
     ("permissions", "says"),
     [
