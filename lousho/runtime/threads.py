@@ -54,6 +54,7 @@ class _Pool:
             with self._lock:
                 self._idle -= 1
             job()
+            del job  # with the arguments and the result of its call, which an idle thread must not keep
 
 
 _pool: _Pool | None = None
