@@ -486,7 +486,7 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
         """Another tool."""
         return "x"
 
-    stores = create_agent(provider=mock_model([])).options
+    stores = create_agent(provider=mock_model([]))
     values: dict[str, Any] = {
         "model": "mock/mini",
         "provider": mock_model([]),
@@ -517,7 +517,7 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
         config = resolve_agent_dir_sync(folder, **{name: value}).config
         assert config[name] is value, name
         given: dict[str, Any] = {"name": "bare", name: value}
-        made = {**given} if name == "provider" else {"model": "mock/a", **given}
+        made: dict[str, Any] = given if name == "provider" else {"model": "mock/a", **given}
         agent = load_agent_dir_sync(agent_folder(bare, f"bare-{name}"), **given)
         assert comparable(agent.options) == comparable(create_agent(**made).options), name
     parameters = inspect.signature(create_agent).parameters.values()
@@ -526,7 +526,7 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
 
 def comparable(options: Any) -> dict[str, Any]:
     """The options that do not differ between two agents of the same options."""
-    made_anew = ("provider", "store", "approval_store", "tools")
+    made_anew = ("provider", "tools")
     own = {key: getattr(options, key) for key in options.__dataclass_fields__}
     return {key: value for key, value in own.items() if key not in made_anew}
 
