@@ -3,12 +3,11 @@
 Public names are resolved on first use, so `import lousho` costs next to nothing.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as type checkers know it; importing `typing` would double the cost of `import lousho`
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lousho.agent.agent import Agent as Agent
     from lousho.agent.agent import create_agent as create_agent
     from lousho.agent.approvals import PendingApproval as PendingApproval
@@ -312,10 +311,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     known = _RENAMED.get(name, name)
     if known not in _HOME:
         raise AttributeError(f"module 'lousho' has no attribute {name!r}")
+    from importlib import import_module
+
     return globals().setdefault(name, getattr(import_module(_HOME[known]), known))
 
 
