@@ -7,7 +7,6 @@ from typing import Any
 from made_up import NOW, Call, Case, MadeUpAgent
 
 from lousho.agent import create_agent
-from lousho.core.messages import text_of
 from lousho.models.demo import DemoProvider
 
 MOST_PAUSES = 6
@@ -16,7 +15,10 @@ MOST_PAUSES = 6
 async def problems_of(made: MadeUpAgent, case: Case) -> list[str]:
     """Return what went wrong when a case was played, an empty list when nothing did."""
     agent = create_agent(
-        provider=DemoProvider(clock=lambda: NOW), tools=made.tools, ask_question=made.ask_question or None, tool_concurrency=1
+        provider=DemoProvider(clock=lambda: NOW),
+        tools=made.tools,
+        ask_question=made.ask_question or None,
+        tool_concurrency=1,
     )
     session = agent.session()
     told: list[str] = []
@@ -60,8 +62,3 @@ def _same(left: Any, right: Any) -> bool:
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
     return left == right
-
-
-def transcript(messages: Any) -> str:
-    """Return a session's messages for a failure report."""
-    return "\n".join(f"{message.role}: {text_of(message)}" for message in messages)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -21,7 +21,8 @@ NOW = datetime(2026, 11, 30, 12, 0)
 """A Monday."""
 WEEKDAYS = "tuesday wednesday thursday friday saturday sunday monday".split()
 
-Call = tuple[str, dict[str, Any]]
+Call = tuple[str, Any]
+"""A tool's name and its arguments; `...` stands for any."""
 
 
 class Vocabulary:
@@ -175,8 +176,7 @@ class Maker:
 
     def _record(self, words: list[str], style: str, about: str) -> Param:
         inner = [self.param(kind) for kind in self.rng.sample(("name", "whole", "choice", "code", "mail"), 2)]
-        made = Param(words, self.object_of(inner, description=about), lambda: ({}, ""), style, inner)
-        return made
+        return Param(words, self.object_of(inner, description=about), lambda: ({}, ""), style, inner)
 
     def _entries(self, words: list[str], style: str, about: str) -> Param:
         inner = [self.param("name"), self.param("whole")]
@@ -319,7 +319,9 @@ def flat_agent(rng: Random) -> MadeUpAgent:
     key, day_key = finder.params[0].key, dated.params[1].key
     agent.cases.append(spelled_case(maker, plain, "everything is named"))
     name = maker.words.name()
-    how = rng.choice(("{v} {n} for {x}", "what is the {n} in {x}?", "show me the {n} of {x}", 'can you {v} the {n} "{x}"?'))
+    how = rng.choice(
+        ("{v} {n} for {x}", "what is the {n} in {x}?", "show me the {n} of {x}", 'can you {v} the {n} "{x}"?')
+    )
     agent.cases.append(
         Case(
             "one name in a natural sentence",
@@ -328,7 +330,9 @@ def flat_agent(rng: Random) -> MadeUpAgent:
         )
     )
     pair = [maker.words.name(), maker.words.name()]
-    how = rng.choice(("{v} the {n} for {x} and {y}", "{v} the {n} for {x} and for {y}", "What is the {n} in {x}? And in {y}?"))
+    how = rng.choice(
+        ("{v} the {n} for {x} and {y}", "{v} the {n} for {x} and for {y}", "What is the {n} in {x}? And in {y}?")
+    )
     agent.cases.append(
         Case(
             "two values make two calls",
@@ -346,7 +350,12 @@ def flat_agent(rng: Random) -> MadeUpAgent:
     agent.cases.append(
         Case(
             "a day in a natural sentence",
-            [(f"{dated.verb} the {dated.noun} for {name} {said}", [(dated.tool.name, {dated.params[0].key: name, day_key: day})])],
+            [
+                (
+                    f"{dated.verb} the {dated.noun} for {name} {said}",
+                    [(dated.tool.name, {dated.params[0].key: name, day_key: day})],
+                )
+            ],
         )
     )
     extra, extra_said = agent_optional(finder)
@@ -367,7 +376,10 @@ def flat_agent(rng: Random) -> MadeUpAgent:
             "and what about another one",
             [
                 (f"{finder.verb} the {finder.noun} for {name}", [(finder.tool.name, {key: name})]),
-                (rng.choice(("and for {x}?", "what about {x}?", "And {x}?")).format(x=later), [(finder.tool.name, {key: later})]),
+                (
+                    rng.choice(("and for {x}?", "what about {x}?", "And {x}?")).format(x=later),
+                    [(finder.tool.name, {key: later})],
+                ),
             ],
         )
     )
@@ -492,7 +504,12 @@ def troubled_agent(rng: Random) -> MadeUpAgent:
             says=[code],
             approve=True,
         ),
-        Case("a rejected call is not tried again", [(f"{gated.verb} the {gated.noun} {code}", [])], says=["not approved"], approve=False),
+        Case(
+            "a rejected call is not tried again",
+            [(f"{gated.verb} the {gated.noun} {code}", [])],
+            says=["not approved"],
+            approve=False,
+        ),
         Case(
             "a result is handed on",
             [
@@ -524,7 +541,10 @@ def troubled_agent(rng: Random) -> MadeUpAgent:
             [
                 (
                     f"{source.verb} the {source.noun} {code} and then {linked.verb} the {linked.noun}",
-                    [(source.tool.name, {source.params[0].key: code}), (linked.tool.name, {linked.params[0].key: code})],
+                    [
+                        (source.tool.name, {source.params[0].key: code}),
+                        (linked.tool.name, {linked.params[0].key: code}),
+                    ],
                 )
             ],
         ),
@@ -546,8 +566,3 @@ def troubled_agent(rng: Random) -> MadeUpAgent:
 def agents_for(seed: int) -> list[MadeUpAgent]:
     """Return the three agents of a seed."""
     return [make(Random(f"{seed}-{make.__name__}")) for make in (flat_agent, nested_agent, troubled_agent)]
-
-
-def today() -> date:
-    """Return the day the requests are made."""
-    return NOW.date()

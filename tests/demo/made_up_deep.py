@@ -26,19 +26,28 @@ def deep_agent(rng: Random) -> MadeUpAgent:
     )
     tagged = make_tool(maker, log, [maker.param("code"), tag_param])
     moment = Param([maker.words.word()], {"type": "string", "format": "date-time"}, lambda: ("", ""))
-    timed = make_tool(maker, log, [maker.param("name"), moment], optional=[_record(maker, [maker.param("mail"), maker.param("whole")])])
+    timed = make_tool(
+        maker,
+        log,
+        [maker.param("name"), moment],
+        optional=[_record(maker, [maker.param("mail"), maker.param("whole")])],
+    )
     either = Param(
         [maker.words.word()],
         {"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]},
         lambda: (0, ""),
     )
     loose = make_tool(maker, log, [maker.param("code")], optional=[either, maker.param("name")])
-    numbers = Param([maker.words.word()], {"type": "array", "items": {"type": "number"}, "minItems": 2}, lambda: ([], ""))
+    numbers = Param(
+        [maker.words.word()], {"type": "array", "items": {"type": "number"}, "minItems": 2}, lambda: ([], "")
+    )
     adder = make_tool(maker, log, [numbers])
     tools = (twin, tagged, timed, loose, adder)
     agent = MadeUpAgent([one.tool for one in tools], [], log=log)
     values, said = pairs_for(twin.params)
-    agent.cases.append(Case("two objects with equal parts", [(spell_out(maker, twin, said), [(twin.tool.name, values)])]))
+    agent.cases.append(
+        Case("two objects with equal parts", [(spell_out(maker, twin, said), [(twin.tool.name, values)])])
+    )
     chosen = rng.sample(tags, 2)
     code = maker.words.code()
     agent.cases.append(
@@ -97,7 +106,10 @@ def deep_agent(rng: Random) -> MadeUpAgent:
         )
     )
     agent.cases.append(
-        Case("an optional one is left out", [(f"{loose.verb} {loose.noun} {code}", [(loose.tool.name, {loose.params[0].key: code})])])
+        Case(
+            "an optional one is left out",
+            [(f"{loose.verb} {loose.noun} {code}", [(loose.tool.name, {loose.params[0].key: code})])],
+        )
     )
     several = [rng.randint(1, 99) for _ in range(3)]
     agent.cases.append(

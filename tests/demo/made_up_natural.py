@@ -9,7 +9,19 @@ from made_up import Call, Case, MadeUpAgent, Maker, Param, make_tool
 
 from lousho.tools import define_tool
 
-_BEFORE = ("", "", "", "Hi! ", "Hello there, ", "Hey, could you please ", "I'd like you to ", "Quick one: ", "please ", "can you ", "OK, now ")
+_BEFORE = (
+    "",
+    "",
+    "",
+    "Hi! ",
+    "Hello there, ",
+    "Hey, could you please ",
+    "I'd like you to ",
+    "Quick one: ",
+    "please ",
+    "can you ",
+    "OK, now ",
+)
 _AFTER = ("", "", "", ".", "!", " please", ", thanks!", ". Thank you!", " for me")
 
 
@@ -69,7 +81,14 @@ def keeper_agent(rng: Random) -> MadeUpAgent:
     for label, request, call in (
         (
             "something is added",
-            rng.choice((f"add {thing} to my {noun}s", f"{add} a {noun}: {thing}", f'{add} the {noun} "{thing}"', f"new {noun}: {thing}")),
+            rng.choice(
+                (
+                    f"add {thing} to my {noun}s",
+                    f"{add} a {noun}: {thing}",
+                    f'{add} the {noun} "{thing}"',
+                    f"new {noun}: {thing}",
+                )
+            ),
             (f"{add}_{noun}", {body: thing}),
         ),
         (
@@ -79,12 +98,21 @@ def keeper_agent(rng: Random) -> MadeUpAgent:
         ),
         (
             "all are listed",
-            rng.choice((f"{listing} my {noun}s", f"show me all {noun}s", f"what are my {noun}s?", f"which {noun}s do I have?")),
+            rng.choice(
+                (f"{listing} my {noun}s", f"show me all {noun}s", f"what are my {noun}s?", f"which {noun}s do I have?")
+            ),
             (f"{listing}_{noun}s", {}),
         ),
         (
             "one is removed",
-            rng.choice((f"{remove} {noun} {pick}", f"{remove} {noun} number {pick}", f"remove the {noun} #{pick}", f"delete {noun} no. {pick}")),
+            rng.choice(
+                (
+                    f"{remove} {noun} {pick}",
+                    f"{remove} {noun} number {pick}",
+                    f"remove the {noun} #{pick}",
+                    f"delete {noun} no. {pick}",
+                )
+            ),
             (f"{remove}_{noun}", {"number": pick}),
         ),
         (
@@ -162,7 +190,19 @@ def linked_agent(rng: Random) -> MadeUpAgent:
             "from one unit to another",
             [
                 (
-                    dress(rng, rng.choice(("{v} {q} {a} to {b}", "{v} {q} {a} into {b}", "{v} {q}{a} to {b}", "{v} the {n} from {a} to {b} for {q}")).format(v=converter.verb, n=converter.noun, q=quantity, a=one, b=two) if len(one) <= 5 else f"{converter.verb} {quantity} {one} to {two}"),
+                    dress(
+                        rng,
+                        rng.choice(
+                            (
+                                "{v} {q} {a} to {b}",
+                                "{v} {q} {a} into {b}",
+                                "{v} {q}{a} to {b}",
+                                "{v} the {n} from {a} to {b} for {q}",
+                            )
+                        ).format(v=converter.verb, n=converter.noun, q=quantity, a=one, b=two)
+                        if len(one) <= 5
+                        else f"{converter.verb} {quantity} {one} to {two}",
+                    ),
                     [(converter.tool.name, {keys[0]: quantity, keys[1]: one, keys[2]: two})],
                 )
             ],
@@ -174,7 +214,12 @@ def linked_agent(rng: Random) -> MadeUpAgent:
     agent.cases.append(
         Case(
             "from here to there",
-            [(dress(rng, f"{trip.verb} a {trip.noun} {there_and_back}"), [(trip.tool.name, {trip_keys[0]: here, trip_keys[1]: there})])],
+            [
+                (
+                    dress(rng, f"{trip.verb} a {trip.noun} {there_and_back}"),
+                    [(trip.tool.name, {trip_keys[0]: here, trip_keys[1]: there})],
+                )
+            ],
         )
     )
     agent.cases.append(
@@ -182,7 +227,9 @@ def linked_agent(rng: Random) -> MadeUpAgent:
             "with a number of things",
             [
                 (
-                    dress(rng, f"{trip.verb} a {trip.noun} {there_and_back} {rng.choice(('for', 'with'))} {some} {count}s"),
+                    dress(
+                        rng, f"{trip.verb} a {trip.noun} {there_and_back} {rng.choice(('for', 'with'))} {some} {count}s"
+                    ),
                     [(trip.tool.name, {trip_keys[0]: here, trip_keys[1]: there, f"{count}s": some})],
                 )
             ],
@@ -194,7 +241,15 @@ def linked_agent(rng: Random) -> MadeUpAgent:
             "only the description says what it does",
             [
                 (
-                    dress(rng, rng.choice((f"{cryptic_verb} every {cryptic_noun} of {name}", f"{cryptic_verb} the {cryptic_noun}s for {name}"))),
+                    dress(
+                        rng,
+                        rng.choice(
+                            (
+                                f"{cryptic_verb} every {cryptic_noun} of {name}",
+                                f"{cryptic_verb} the {cryptic_noun}s for {name}",
+                            )
+                        ),
+                    ),
                     [(cryptic.tool.name, {cryptic.params[0].key: name})],
                 )
             ],
@@ -222,7 +277,10 @@ def linked_agent(rng: Random) -> MadeUpAgent:
             "a choice stands before its name",
             [
                 (
-                    dress(rng, f"{ticket.verb} {ticket.noun} {code} with {choice.replace('_', ' ')} {' '.join(_words(choice_key))}"),
+                    dress(
+                        rng,
+                        f"{ticket.verb} {ticket.noun} {code} with {choice.replace('_', ' ')} {' '.join(_words(choice_key))}",
+                    ),
                     [(ticket.tool.name, {ticket.params[0].key: code, choice_key: choice})],
                 )
             ],
@@ -231,7 +289,12 @@ def linked_agent(rng: Random) -> MadeUpAgent:
     agent.cases.append(
         Case(
             "the value alone says what is meant",
-            [(rng.choice((f"{ticket.noun} {code}", f"where is {ticket.noun} {code}?", f"{ticket.noun}s: {code}")), [(ticket.tool.name, {ticket.params[0].key: code})])],
+            [
+                (
+                    rng.choice((f"{ticket.noun} {code}", f"where is {ticket.noun} {code}?", f"{ticket.noun}s: {code}")),
+                    [(ticket.tool.name, {ticket.params[0].key: code})],
+                )
+            ],
         )
     )
     mail, text = maker.words.mail(), f"{maker.words.word()} {maker.words.word()} {maker.words.word()}"
@@ -241,9 +304,14 @@ def linked_agent(rng: Random) -> MadeUpAgent:
             "a text to an address",
             [
                 (
-                    rng.choice(('{v} "{t}" to {m}', "{v} a {n} to {m} saying {t}", "{v} {m} the {n}: {t}", "{v} the {n} '{t}' to {m}")).format(
-                        v=mailer.verb, n=mailer.noun, t=text, m=mail
-                    ),
+                    rng.choice(
+                        (
+                            '{v} "{t}" to {m}',
+                            "{v} a {n} to {m} saying {t}",
+                            "{v} {m} the {n}: {t}",
+                            "{v} the {n} '{t}' to {m}",
+                        )
+                    ).format(v=mailer.verb, n=mailer.noun, t=text, m=mail),
                     [(mailer.tool.name, {mail_keys[0]: mail, mail_keys[1]: text})],
                 )
             ],
@@ -253,16 +321,37 @@ def linked_agent(rng: Random) -> MadeUpAgent:
     agent.cases.append(
         Case(
             "a typing slip",
-            [(f"{slip} a {trip.noun} from {here} to {there}", [(trip.tool.name, {trip_keys[0]: here, trip_keys[1]: there})])],
+            [
+                (
+                    f"{slip} a {trip.noun} from {here} to {there}",
+                    [(trip.tool.name, {trip_keys[0]: here, trip_keys[1]: there})],
+                )
+            ],
         )
     )
     agent.cases.append(
         Case(
             "what came before is context",
-            [(f"My {ticket.noun} is {code}. Can you {ticket.verb} it?", [(ticket.tool.name, {ticket.params[0].key: code})])],
+            [
+                (
+                    f"My {ticket.noun} is {code}. Can you {ticket.verb} it?",
+                    [(ticket.tool.name, {ticket.params[0].key: code})],
+                )
+            ],
         )
     )
-    for request in ("hello", "thanks!", "what can you do?", "tell me a joke", "who are you?", "Why is the sky blue?", "How are you today?", "", "???", "🙂"):
+    for request in (
+        "hello",
+        "thanks!",
+        "what can you do?",
+        "tell me a joke",
+        "who are you?",
+        "Why is the sky blue?",
+        "How are you today?",
+        "",
+        "???",
+        "🙂",
+    ):
         agent.cases.append(Case("small talk calls nothing", [(request or " ", [])]))
     return agent
 

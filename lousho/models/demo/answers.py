@@ -84,7 +84,11 @@ def structured_answer(schema: Mapping[str, Any], conversation: Conversation, sai
     if not view.leaves:
         return phrases.as_json({"answer": said})
     task = forced_task(conversation.message, view, conversation.now)
-    values = dict(task.arguments.values)
+    values = {
+        leaf.path: task.arguments.values[leaf.path]
+        for leaf in view.leaves
+        if leaf.path in task.arguments.values and leaf.kind != "list"
+    }
     for leaf in view.leaves:
         for outcome in reversed(conversation.memory):
             found = recall(leaf, outcome)

@@ -44,7 +44,9 @@ class Arguments:
 
     def call(self) -> dict[str, Any]:
         """Return the arguments as the tool takes them."""
-        return assemble(self.values, self.fields)
+        order = [leaf.path for leaf in leaves(self.fields)]
+        known = {path: self.values[path] for path in order if path in self.values}
+        return assemble(known | self.values, self.fields)
 
     def copy(self) -> Arguments:
         """Return arguments that can be changed without changing these."""

@@ -184,6 +184,8 @@ class Conversation:
         if other.tool is waiting.task.tool:
             return not (asks and not other.arguments.missing and not other.candidates)
         best = evidence.rank(other.lo, other.hi)[0]
+        if any(best.tool is match.tool for match in waiting.task.candidates):
+            return True
         return not (best.strong and (asks or other.reading.source.rstrip().endswith("?")))
 
     def _take_reply(self, message: str, waiting: Ask) -> None:

@@ -1,6 +1,6 @@
 """Which preposition brings the value of which field.
 
-Three sources say so: the field's own name (`from_unit`), a few names that go with a preposition in any subject (a
+Three sources say so: the field's own name (`from_x`), a few names that go with a preposition in any subject (a
 target with `to`), and the tool's own description: "Turn on the light in a room" links `in` with the room.
 """
 
@@ -39,7 +39,7 @@ _TELLING = frozenset("about with from until against between because by".split())
 
 
 def preposition_affinity(made: Field, preposition: str) -> float:
-    """Return how well a field goes with the preposition before a value: `from_unit` with `from`."""
+    """Return how well a field goes with the preposition before a value: `from_x` with `from`."""
     if not preposition:
         return 0.0
     if preposition in made.words or (preposition in {"into", "onto", "towards"} and "to" in made.words):

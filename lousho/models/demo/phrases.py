@@ -105,7 +105,7 @@ def success(outcome: Outcome, *, several: bool) -> str:
         said = shorten(value, 1500)
         if "\n" in said:
             return f"{capital(label)}:\n{said}"
-        plain = said.split(" ")[0].isalpha() and " " in said
+        plain = said.split(" ")[0].rstrip(",;").isalpha() and " " in said
         return sentence(said) if plain and not several else f"{capital(label)}: {ended(said)}"
     if isinstance(value, (list, dict)) and not value:
         return sentence(f"{label}: nothing was found")
