@@ -104,7 +104,7 @@ async def test_several_gated_calls_pause_once_and_run_in_call_order_when_the_las
     assert [message.is_error for message in results] == [False, False, True, False]
 
 
-@pytest.mark.spec("ERR-58", "CLI-57")
+@pytest.mark.spec("ERR-58")
 async def test_a_paused_session_takes_no_new_turn_and_continues_after_the_decision():
     agent = create_agent(provider=mock_model([call("send_email", to="a"), "Sent.", "Hello."]), tools=[mailer([])])
     session = agent.session("work")

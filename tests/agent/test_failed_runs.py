@@ -83,7 +83,7 @@ async def test_a_failed_turn_leaves_the_session_as_it_was():
     assert len(session.messages) == 4
 
 
-@pytest.mark.spec("ERR-43")
+@pytest.mark.spec("ERR-43", "BEY-16")
 async def test_a_tool_that_raises_is_told_to_the_model_without_stack_or_help_line():
     model = mock_model([call("fail"), "I could not."])
 

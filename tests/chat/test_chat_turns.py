@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from chat_scripts import Talk, call, calls
+from runs import ChunkProvider
 
 from lousho import create_agent, tool
 from lousho.core.errors import CompactedError, CompactedLLMProviderError
-from lousho.models.provider import Finish, ModelRequest, TextDelta
+from lousho.core.messages import FunctionCall, ToolCall
+from lousho.core.usage import ModelUsage
+from lousho.models.provider import Finish, ModelChunk, ModelRequest, ServedBy, TextDelta, ToolCallChunk
 from lousho.testing import mock_model
 from lousho_cli.chat.repl import run_chat_repl
 
@@ -239,6 +242,37 @@ async def test_usage_shows_tokens_marks_estimates_and_prices_only_what_has_a_pri
     assert int(figures[4]) > 0
 
 
+@pytest.mark.spec("CLI-53")
+@pytest.mark.parametrize(
+    ("costs", "line"),
+    [
+        pytest.param((0.5, 0.25), "[usage] 20 in / 6 out tokens, $0.7500", id="both"),
+        pytest.param((0.5, None), "[usage] 20 in / 6 out tokens", id="the first"),
+        pytest.param((None, 0.25), "[usage] 20 in / 6 out tokens", id="the second"),
+    ],
+)
+async def test_a_turn_on_two_models_has_a_price_only_when_both_have_one(
+    talk: Talk, costs: tuple[float | None, float | None], line: str
+) -> None:
+    def finish(model: str, cost: float | None) -> Finish:
+        usage = ModelUsage(input_tokens=10, output_tokens=3, cost_usd=cost)
+        return Finish("stop", usage, ServedBy("vendor", model))
+
+    async def first(_: ModelRequest) -> AsyncIterator[ModelChunk]:
+        yield ToolCallChunk(ToolCall("c1", FunctionCall("lookup", '{"q": "a"}')))
+        yield finish("small", costs[0])
+
+    async def second(_: ModelRequest) -> AsyncIterator[ModelChunk]:
+        yield TextDelta("ok")
+        yield finish("large", costs[1])
+
+    done = await talk(
+        [], ["hi"], create=lambda other: create_agent(provider=ChunkProvider(first, second), tools=[lookup])
+    )
+
+    assert done.lines[-1] == line
+
+
 @pytest.mark.spec("CLI-54", "HAZ-51", "ERR-16")
 async def test_a_failed_turn_shows_category_status_code_and_fix_and_the_conversation_goes_on(talk: Talk) -> None:
     failure = CompactedLLMProviderError(
@@ -248,7 +282,7 @@ async def test_a_failed_turn_shows_category_status_code_and_fix_and_the_conversa
     done = await talk([{"error": failure}, "Still here."], ["hi", "again"])
 
     assert done.lines[0] == "error: User not found. (auth-failure, HTTP 401)"
-    assert done.lines[1].startswith("[LOUSHO_PROVIDER_REQUEST_FAILED] Top up or switch provider")
+    assert done.lines[1].startswith("[LOUSHO_PROVIDER_REQUEST_FAILED] Check the API key")
     assert done.lines[1].endswith("(https://lousho.com/errors#lousho_provider_request_failed)")
     assert done.lines[2] == "Still here."
     assert done.code == 0

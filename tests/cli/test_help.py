@@ -90,6 +90,7 @@ def test_lousho_alone_says_what_it_is_and_what_to_do_next(run_lousho: RunLousho)
 
     steps = [line.split("   ")[0].strip() for line in done.stdout.splitlines() if line.startswith("  ")]
     assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[0] == f"lousho {version('lousho')}: Build, run, test and ship AI agents."
     assert steps == ["lousho init my-agent", "lousho chat ./my-agent", "lousho doctor"]
 
 

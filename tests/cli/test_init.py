@@ -291,6 +291,7 @@ def test_the_one_shot_creator_makes_the_same_tree(run_lousho: RunLousho, tmp_pat
         assert read(tmp_path / "a" / "x", name) == read(tmp_path / "b" / "x", name)
 
 
+@pytest.mark.spec("CLI-24")
 @pytest.mark.parametrize("manager", ["uv", "pip", "poetry"])
 def test_a_checkout_depends_on_itself(run_lousho: RunLousho, tmp_path: Path, project_root: Path, manager: str) -> None:
     run_lousho(["init", "x", "--package-manager", manager, *QUIET])
@@ -303,7 +304,7 @@ def test_a_checkout_depends_on_itself(run_lousho: RunLousho, tmp_path: Path, pro
         assert document["project"]["dependencies"] == [f"lousho @ {project_root.as_uri()}"]
 
 
-@pytest.mark.spec("HAZ-53", "ENV-17")
+@pytest.mark.spec("HAZ-53", "ENV-17", "CLI-24")
 @pytest.mark.parametrize("by", ["flag", "variable"])
 @pytest.mark.parametrize("manager", ["uv", "pip"])
 def test_a_wheel_is_copied_into_the_project_and_kept_out_of_git(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,7 @@ def test_every_kind_of_path_loads_by_what_it_is(tmp_path: Path):
 
 
 @pytest.mark.spec("CLI-25", "CLI-26")
-@pytest.mark.parametrize("path", ["agent.yaml", "built.py", "options.py", "from-directory"])
+@pytest.mark.parametrize("path", [*KINDS, "from-directory"])
 def test_chat_and_doctor_take_every_kind(tmp_path: Path, run_lousho: Any, path: str):
     write_all(tmp_path)
     chat = run_lousho(["chat", path], input="hello\n")
@@ -115,6 +116,8 @@ def test_chat_says_why_a_path_gives_no_agent(tmp_path: Path, run_lousho: Any, pa
     assert (done.returncode, done.stdout) == (1, "")
     assert f"[{code}]" in done.stderr
     assert f"'{path}'" in done.stderr
+    assert ("lousho chat: " in done.stderr) is (code != "LOUSHO_SPEC_NOT_FOUND")
+    assert re.search(rf"^\[{code}\] \S.+", done.stderr, re.MULTILINE)  # what to do about it
     assert "Traceback" not in done.stderr
 
 

@@ -91,6 +91,7 @@ async def test_a_stream_cut_after_every_byte_reads_like_a_whole_one(vendor: Fake
     assert await collect(provider(vendor).stream(request(tools=[tool()]))) == EXPECTED
 
 
+@pytest.mark.spec("BEY-15")
 @pytest.mark.parametrize("cut", range(len(CONVERSATION) - 2))
 @pytest.mark.parametrize("politely", [True, False], ids=["ended", "dropped"])
 async def test_a_stream_that_ends_before_its_stop_reason_is_an_error_and_never_a_tool_call(
@@ -101,6 +102,7 @@ async def test_a_stream_that_ends_before_its_stop_reason_is_an_error_and_never_a
     with pytest.raises(CompactedLLMProviderError) as failed:
         async for chunk in provider(vendor).stream(request()):
             seen.append(chunk.type)
+    assert failed.value.code == "LOUSHO_PROVIDER_REQUEST_FAILED"
     assert failed.value.compacted.retryable
     assert "tool-call" not in seen
     assert "finish" not in seen
@@ -207,6 +209,7 @@ async def test_an_error_event_inside_a_stream_fails_the_call(
     assert (compacted.status_code, compacted.category, compacted.retryable) == (status, category, retryable)
 
 
+@pytest.mark.spec("BEY-15")
 @pytest.mark.parametrize(
     "raw",
     [

@@ -101,7 +101,7 @@ async def test_a_turn_without_usage_is_estimated():
     assert (usage.input_tokens, usage.output_tokens, usage.estimated) == (7, 2, False)
 
 
-@pytest.mark.spec("TEST-04")
+@pytest.mark.spec("TEST-02", "TEST-04")
 @pytest.mark.parametrize("streamed", [False, True], ids=["generate", "stream"])
 async def test_an_error_turn_fails_the_call_and_is_recorded(streamed: bool):
     error = LLMProviderError("upstream 503", status_code=503)
@@ -259,7 +259,7 @@ class JumpingClock(asyncio.SelectorEventLoop):
         return super().time() + self.offset
 
 
-@pytest.mark.spec("TEST-10")
+@pytest.mark.spec("TEST-02", "TEST-10")
 def test_a_delay_is_time_of_the_event_loop_so_a_fake_clock_skips_it():
     order: list[str] = []
 

@@ -133,6 +133,18 @@ async def test_a_test_that_fails_midway_leaves_a_valid_file_with_every_call_so_f
 
 
 @pytest.mark.spec("TEST-23")
+async def test_each_write_puts_a_new_file_in_the_place_of_the_old_one(ask: Any, cassette: Path):
+    recording = record_replay(mock_model(["one", "two"]), cassette=cassette, mode="record")
+    await recording.generate(ask("1"))
+    before = cassette.read_bytes()
+    reader = cassette.with_name("held.json")
+    reader.hardlink_to(cassette)  # whoever reads the old file goes on reading it whole
+    await recording.generate(ask("2"))
+    assert reader.read_bytes() == before
+    assert [entry["response"]["text"] for entry in entries_of(cassette)] == ["one", "two"]
+
+
+@pytest.mark.spec("TEST-23")
 async def test_save_writes_the_file_again(ask: Any, cassette: Path):
     recording = record_replay(mock_model(["one"]), cassette=cassette, mode="record")
     await recording.generate(ask("1"))

@@ -264,13 +264,19 @@ async def test_a_reply_without_usage_has_none_in_the_replay(ask: Any, vendor: An
 
 
 @pytest.mark.spec("TEST-22")
-async def test_an_older_cassette_without_reasoning_replays(ask: Any, vendor: Any, cassette: Path):
+async def test_an_older_cassette_without_reasoning_or_the_whole_usage_replays(ask: Any, vendor: Any, cassette: Path):
     await record_replay(vendor([REPLY]), cassette=cassette, mode="record").generate(ask("hi"))
     document = json.loads(cassette.read_text(encoding="utf-8"))
     del document["entries"][0]["response"]["reasoning"]
     cassette.write_text(json.dumps(document), encoding="utf-8")
     reply = await record_replay(cassette=cassette).generate(ask("hi"))
     assert (reply.text, reply.usage, reply.reasoning) == (REPLY.text, USAGE, ())
+
+    usage = document["entries"][0]["response"]["usage"]
+    document["entries"][0]["response"]["usage"] = {key: usage[key] for key in ("inputTokens", "outputTokens")}
+    cassette.write_text(json.dumps(document), encoding="utf-8")
+    reply = await record_replay(cassette=cassette).generate(ask("hi"))
+    assert (reply.text, reply.usage) == (REPLY.text, ModelUsage(input_tokens=120, output_tokens=30))
 
 
 async def test_what_one_way_of_calling_recorded_the_other_replays(ask: Any, vendor: Any, cassette: Path):
