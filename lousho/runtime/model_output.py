@@ -68,10 +68,10 @@ def checked_response(response: object, provider: LLMProvider) -> ModelResponse:
     return response
 
 
-def checked_text(text: object, provider: LLMProvider) -> str:
-    """Return a piece of text, without half surrogate pairs; `None` counts as empty."""
+def checked_text(text: object, provider: LLMProvider, *, whole: bool = True) -> str:
+    """Return a text, without half surrogate pairs unless it is not `whole`; `None` counts as empty."""
     if isinstance(text, str):
-        return text if text.isascii() else clean_text(text)
+        return text if text.isascii() or not whole else clean_text(text)
     if text is None:
         return ""
     raise _wrong(provider, f"text must be a str; got {_kind(text)}")

@@ -165,9 +165,9 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
 
 def _take_chunk(chunk: ModelChunk, deps: RunDeps, turn: ModelTurn) -> None:
     if isinstance(chunk, TextDelta):
-        text = chunk.text if type(chunk.text) is str else checked_text(chunk.text, deps.provider)
-        if turn.half or not text.isascii():
-            text = _joined(text, turn)
+        text = chunk.text
+        if type(text) is not str or turn.half or not text.isascii():
+            text = _joined(checked_text(text, deps.provider, whole=False), turn)
         if text:
             _emit_text(text, deps, turn)
     elif isinstance(chunk, ReasoningDelta):
@@ -194,7 +194,8 @@ def _joined(text: str, turn: ModelTurn) -> str:
 
 
 def _emit_text(text: str, deps: RunDeps, turn: ModelTurn) -> None:
-    _close_reasoning(turn, deps.emitter)
+    if turn.reasoning_open or turn.reasoning_parts:
+        _close_reasoning(turn, deps.emitter)
     turn.text_buffer.write(text)
     deps.emitter.emit(TextDeltaEvent(text=text))
 
