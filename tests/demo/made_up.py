@@ -6,10 +6,12 @@ the right answer. Only the glue of the requests is English.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from random import Random
+from random import Random, SystemRandom
+from textwrap import indent
 from typing import Any
 
 from lousho.core.errors import ToolArgumentsValidationError
@@ -17,6 +19,8 @@ from lousho.core.tool_errors import Issue
 from lousho.models.demo.words import STOP, is_generic, likeness, stem
 from lousho.tools import Tool, define_tool
 
+SEED = int(os.environ.get("LOUSHO_TEST_DEMO_SEED") or SystemRandom().randrange(10**9))
+"""The seed of this run."""
 NOW = datetime(2026, 11, 30, 12, 0)
 """A Monday."""
 WEEKDAYS = "tuesday wednesday thursday friday saturday sunday monday".split()
@@ -240,17 +244,35 @@ def make_tool(
     """Return a tool named `<verb>_<noun>` that logs its calls and answers with what it got."""
     verb, noun = maker.words.word(), maker.words.word()
     name = options.pop("name", f"{verb}_{noun}")
-    answer: Callable[[dict[str, Any]], Any] = options.pop("answer", lambda args: {"handled": noun, **args})
+    body: str = options.pop("body", f"return {{'handled': {noun!r}, **arguments}}")
     description = options.pop("description", f"{verb.capitalize()} a {noun} for the {maker.words.word()}.")
+
+    act = compiled(body, name)
 
     def execute(arguments: dict[str, Any]) -> Any:
         log.append((name, arguments))
-        return answer(arguments)
+        return act(arguments)
 
     made = define_tool(
         name=name, description=description, input=maker.object_of(params, optional), execute=execute, **options
     )
+    BODIES[name] = body
     return MadeUpTool(made, verb, noun, [*params])
+
+
+BODIES: dict[str, str] = {}
+"""What each tool does, as Python: for writing it into a file."""
+
+
+def compiled(body: str, name: str) -> Callable[[dict[str, Any]], Any]:
+    """Return a function that does what `body` says with its `arguments`."""
+    names: dict[str, Any] = {
+        "NAME": name,
+        "Issue": Issue,
+        "ToolArgumentsValidationError": ToolArgumentsValidationError,
+    }
+    exec(f"def act(arguments):\n{indent(body.strip(), '    ')}", names)
+    return names["act"]
 
 
 def pairs_for(params: Sequence[Param]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -313,7 +335,7 @@ def flat_agent(rng: Random) -> MadeUpAgent:
     kinds = rng.sample(("name", "code", "whole", "amount", "choice", "flag", "day", "mail", "labels"), 4)
     plain = make_tool(maker, log, [maker.param(kind) for kind in kinds])
     finder = make_tool(maker, log, [maker.param("name")], optional=[maker.param("choice"), maker.param("whole")])
-    lister = make_tool(maker, log, [], answer=lambda _: [maker.words.word(), maker.words.word()])
+    lister = make_tool(maker, log, [], body=f"return {[maker.words.word(), maker.words.word()]!r}")
     dated = make_tool(maker, log, [maker.param("name"), maker.param("day")])
     agent = MadeUpAgent([one.tool for one in (plain, finder, lister, dated)], [], log=log)
     key, day_key = finder.params[0].key, dated.params[1].key
@@ -447,32 +469,35 @@ def troubled_agent(rng: Random) -> MadeUpAgent:
     maker, log = Maker(rng), list[Call]()
     problem = " ".join(maker.words.word() for _ in range(3))
 
-    def fail(_: dict[str, Any]) -> Any:
-        raise RuntimeError(problem)
-
-    failing = make_tool(maker, log, [maker.param("name")], answer=fail)
+    failing = make_tool(maker, log, [maker.param("name")], body=f"raise RuntimeError({problem!r})")
     picky_param = maker.param("name")
-
-    def check(arguments: dict[str, Any]) -> Any:
-        value = arguments[picky_param.key]
-        if value != value.upper():
-            issue = Issue(picky_param.key, "String should match pattern '^[A-Z ]+$'")
-            raise ToolArgumentsValidationError(picky.tool.name, [issue])
-        return {"accepted": value}
-
-    picky = make_tool(maker, log, [picky_param], answer=check)
+    complaint = "String should match pattern '^[A-Z ]+$'"
+    picky = make_tool(
+        maker,
+        log,
+        [picky_param],
+        body=f"""
+value = arguments[{picky_param.key!r}]
+if value != value.upper():
+    raise ToolArgumentsValidationError(NAME, [Issue({picky_param.key!r}, {complaint!r})])
+return {{"accepted": value}}
+""",
+    )
     options = [maker.words.word() for _ in range(3)]
     stern_param = maker.param("name")
-
-    def refuse(arguments: dict[str, Any]) -> Any:
-        if arguments[stern_param.key] not in options:
-            issue = Issue(stern_param.key, f"Input should be '{options[0]}', '{options[1]}' or '{options[2]}'")
-            raise ToolArgumentsValidationError(stern.tool.name, [issue])
-        return "fine"
-
-    stern = make_tool(maker, log, [stern_param], answer=refuse)
+    wanted = f"Input should be '{options[0]}', '{options[1]}' or '{options[2]}'"
+    stern = make_tool(
+        maker,
+        log,
+        [stern_param],
+        body=f"""
+if arguments[{stern_param.key!r}] not in {options!r}:
+    raise ToolArgumentsValidationError(NAME, [Issue({stern_param.key!r}, {wanted!r})])
+return "fine"
+""",
+    )
     gated = make_tool(maker, log, [maker.param("code")], needs_approval=True)
-    source = make_tool(maker, log, [maker.param("code")], answer=lambda args: {"finding": problem, **args})
+    source = make_tool(maker, log, [maker.param("code")], body=f"return {{'finding': {problem!r}, **arguments}}")
     sender = make_tool(maker, log, [maker.param("mail"), maker.param("name")])
     linked = make_tool(maker, log, [source.params[0]])
     agent = MadeUpAgent(
