@@ -12,6 +12,7 @@ import pytest
 from hostile import ANSWER, asks, chunks, within
 from runs import WAIT, ChunkProvider, call, calls, collect, of_type
 
+import lousho
 from lousho import (
     AgentStore,
     CassetteMismatchError,
@@ -405,3 +406,26 @@ async def test_a_turn_that_lost_to_another_writer_changes_nothing_of_what_that_o
     assert (lost.value.code, ran) == ("LOUSHO_SESSION_BUSY", ["a"])
     assert [event.type for event in events][-2:] == ["error", "run.done"]
     assert [message.content for message in await agent.session("s").load()] == ["quick", "First."]
+
+
+@pytest.mark.spec("ERR-107")
+async def test_a_tool_that_is_overdue_is_an_operation_timeout_with_its_name_and_limit():
+    seen: list[BaseException] = []
+
+    @tool(timeout_ms=20)
+    async def wait() -> str:
+        """Wait for ever."""
+        await asyncio.sleep(WAIT)
+        return "never"
+
+    def shown(error: BaseException, _: Any) -> str:
+        seen.append(error)
+        return "too slow"
+
+    model = mock_model([call("wait"), "Sorry."])
+    result = await within(create_agent(provider=model, tools=[wait], tool_error_message=shown).send("go"))
+    (overdue,) = seen
+    assert isinstance(overdue, lousho.TimeoutError)
+    assert (overdue.code, overdue.operation, overdue.timeout_ms) == ("LOUSHO_OPERATION_TIMEOUT", "tool wait", 20)
+    assert "Raise the timeout" in overdue.hint
+    assert (result.text, result.tool_errors) == ("Sorry.", 1)

@@ -139,6 +139,7 @@ def test_fix_lines_for_windows_are_for_powershell() -> None:
     )
 
 
+@pytest.mark.spec("ENV-01")
 @pytest.mark.parametrize(
     ("env", "status", "found"),
     [

@@ -53,7 +53,7 @@ def test_the_projects_own_tests_pass_without_a_key(
 @pytest.mark.spec("BEY-13")
 def test_the_projects_are_clean_for_ruff_and_for_the_type_checker(run_lousho: RunLousho, tmp_path: Path) -> None:
     for template in TARGETS:
-        for provider in ("openai", "mock"):
+        for provider in ("openai", "anthropic", "mock"):
             make(run_lousho, tmp_path / f"{template}-{provider}", "--template", template, "--provider", provider)
 
     problems: list[str] = []
@@ -143,7 +143,7 @@ def refusing_provider(status: int) -> Generator[str]:
         thread.join(timeout=5)
 
 
-@pytest.mark.spec("HAZ-51")
+@pytest.mark.spec("HAZ-51", "ERR-16")
 def test_a_failed_turn_of_a_new_project_shows_code_category_and_fix(run_lousho: RunLousho, tmp_path: Path) -> None:
     project = make(run_lousho, tmp_path / "x")
 
@@ -152,9 +152,9 @@ def test_a_failed_turn_of_a_new_project_shows_code_category_and_fix(run_lousho: 
         done = run_lousho(["chat", "."], input="hi\n", cwd=project, env=env)
 
     assert done.returncode == 1
-    assert "Incorrect API key provided." in done.stderr
-    assert "(auth-failure, HTTP 401)" in done.stderr
-    assert "[LOUSHO_PROVIDER_REQUEST_FAILED] " in done.stderr
+    first, second = done.stderr.splitlines()[:2]
+    assert first == "error: Incorrect API key provided. (auth-failure, HTTP 401)"
+    assert second.startswith("[LOUSHO_PROVIDER_REQUEST_FAILED] Check the API key")
 
 
 @pytest.mark.spec("QS-01")

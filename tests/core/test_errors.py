@@ -338,7 +338,6 @@ async def test_a_failed_model_call_says_what_was_spent_before_it():
     assert caught.value.usage.total_tokens > 0
 
 
-@pytest.mark.spec("ERR-14")
 def test_usage_is_added_once_and_shows_nowhere():
     error = ConfigurationError("bad")
     before = (str(error), repr(error), error.args, error.to_dict())
@@ -349,7 +348,6 @@ def test_usage_is_added_once_and_shows_nowhere():
     assert (str(error), repr(error), error.args, error.to_dict()) == before
 
 
-@pytest.mark.spec("ERR-14")
 def test_an_error_keeps_a_usage_of_its_own():
     class Metered(Exception):
         usage = "mine"

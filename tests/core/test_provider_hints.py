@@ -7,6 +7,7 @@ import pytest
 from lousho.core.errors import CompactedError, CompactedLLMProviderError
 
 
+@pytest.mark.spec("ERR-30")
 @pytest.mark.parametrize(
     ("category", "status", "retryable", "said"),
     [

@@ -224,6 +224,7 @@ async def test_a_plain_completion_answering_a_streaming_request_is_replayed_as_a
     ]
 
 
+@pytest.mark.spec("ERR-30")
 @pytest.mark.parametrize(
     ("event", "status", "category", "retryable"),
     [

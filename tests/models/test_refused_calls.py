@@ -139,7 +139,7 @@ async def test_a_refusal_has_its_category_and_code(
     assert compacted.provider_name == make().name
 
 
-@pytest.mark.spec("HAZ-14")
+@pytest.mark.spec("HAZ-14", "ERR-07")
 @pytest.mark.parametrize(
     "message",
     [
@@ -157,6 +157,7 @@ async def test_a_model_that_is_not_loaded_is_a_category_of_its_own_and_worth_a_r
     with pytest.raises(CompactedLLMProviderError, match="oad") as failed:
         await make().generate(request())
     assert (failed.value.compacted.category, failed.value.compacted.retryable) == ("model-unloaded", True)
+    assert (failed.value.code, failed.value.compacted.status_code) == ("LOUSHO_PROVIDER_REQUEST_FAILED", status)
 
 
 @pytest.mark.spec("ERR-30")
@@ -291,6 +292,7 @@ async def test_a_throttled_call_has_its_own_code_and_the_wait(vendor: FakeVendor
         await create_agent(provider=provider).send("hi")
     assert failed.value.code == "LOUSHO_PROVIDER_RATE_LIMITED"
     assert (failed.value.compacted.category, failed.value.compacted.retry_after_ms) == ("rate-limit", 9_999_000)
+    assert failed.value.compacted.to_dict()["retryAfterMs"] == 9_999_000
 
 
 def test_a_date_to_wait_for_is_counted_from_now():
@@ -399,7 +401,7 @@ async def test_what_a_provider_of_ones_own_raises_is_classified_the_same(
     assert compacted.provider_name == "mock"
 
 
-@pytest.mark.spec("ERR-32")
+@pytest.mark.spec("ERR-32", "ERR-07")
 async def test_a_missing_package_keeps_its_code_and_its_install_command():
     missing = MissingDependencyError(
         "The vendor's package is not installed.", install_command="pip install 'lousho[x]'"

@@ -101,7 +101,6 @@ ORDER = (
 )
 
 
-@pytest.mark.spec("QS-05")
 @pytest.mark.parametrize("chosen", [subset for n in range(6) for subset in itertools.combinations(ORDER, n)], ids=len)
 def test_the_environment_picks_the_first_of_its_variables(chosen: tuple[tuple[str, str, str], ...]):
     env = {name: value for name, value, _ in reversed(chosen)}

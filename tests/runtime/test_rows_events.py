@@ -286,7 +286,7 @@ async def test_run_done_says_what_the_result_says_in_every_ending():
         yield TextDelta("so far ")
         await asyncio.sleep(60)
 
-    again = {"text": "Looking.", **call("lookup", word="a")}
+    again = call("lookup", word="a")
     agents = [
         create_agent(provider=mock_model(["The end."])),
         create_agent(provider=mock_model([{"text": "The", "finish_reason": "length"}])),
@@ -312,7 +312,7 @@ async def test_run_done_says_what_the_result_says_in_every_ending():
     assert endings == [
         ("stop", "The end."),
         ("length", "The"),
-        ("max-steps", "Looking."),
+        ("max-steps", "Stopped after 2 steps: the step limit was reached before the task was finished."),
         ("awaiting-approval", ""),
         ("aborted", "so far "),
     ]
