@@ -14,7 +14,7 @@ from lousho.agent.options import (
     ToolsOption,
     check_options,
 )
-from lousho.agent.preparation import CallOptions, RunChannel, dependencies, new_state
+from lousho.agent.preparation import CallOptions, RunChannel, checked_input, dependencies, new_state
 from lousho.agent.running import start_run
 from lousho.agent.session import Session, check_session_id
 from lousho.core.cancel import CancelSignal
@@ -183,7 +183,7 @@ class Agent:
             model_settings=model_settings,
             metadata=metadata,
         )
-        state = new_state(self.options, input, call)
+        state = new_state(self.options, checked_input(input), call)
         return await drive(state, self.run_dependencies(state, call, RunChannel.silent(call)))
 
     def stream(
@@ -209,7 +209,7 @@ class Agent:
             model_settings=model_settings,
             metadata=metadata,
         )
-        state = new_state(self.options, input, call)
+        state = new_state(self.options, checked_input(input), call)
 
         async def start(channel: RunChannel) -> RunResult:
             return await drive(state, self.run_dependencies(state, call, channel))

@@ -8,6 +8,7 @@ from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.state import RunState
 from lousho.runtime.state_json import state_to_json
 from lousho.runtime.tool_batch import question_of
+from lousho.stores.memory import writes_at_once
 from lousho.stores.protocol import ApprovalStore, PausedStepRecord, SessionRecord, SessionStore
 from lousho.tools.definition import Tool
 
@@ -23,9 +24,14 @@ class AgentCheckpoints:
         self._tools = tools
 
     @property
-    def saves_the_end(self) -> bool:
-        """Whether the run is a turn of a session."""
-        return self._sessions is not None
+    def pause_waits(self) -> bool:
+        """Whether saving a pause may take time."""
+        return not writes_at_once(self._approvals)
+
+    @property
+    def finish_waits(self) -> bool:
+        """Whether saving the turn may take time."""
+        return self._sessions is not None and not writes_at_once(self._sessions)
 
     async def model_turn(self, state: RunState) -> None:
         """Nothing is kept between steps without a durable store."""

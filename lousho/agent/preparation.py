@@ -106,7 +106,7 @@ def _storable_part(part: object) -> ContentPart:
 
 def new_state(
     options: AgentOptions,
-    user_input: AgentInput,
+    given: Sequence[Message],
     call: CallOptions,
     *,
     run_id: str | None = None,
@@ -114,8 +114,8 @@ def new_state(
     session_id: str | None = None,
     session_revision: int = 0,
 ) -> RunState:
-    """Return the first state of a run that answers `user_input` after `history`."""
-    messages = [*history, *checked_input(user_input)]
+    """Return the first state of a run that answers `given`, which was checked, after `history`."""
+    messages = [*history, *given]
     return RunState(
         run_id=run_id or new_id("run"),
         agent_name=options.name,

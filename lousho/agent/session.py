@@ -82,8 +82,8 @@ class Session:
             model_settings=model_settings,
             metadata=metadata,
         )
-        checked_input(input)
-        return await self._turn(self._turns.place(), new_id("run"), input, call, RunChannel.silent(call))
+        given = checked_input(input)
+        return await self._turn(self._turns.place(), new_id("run"), given, call, RunChannel.silent(call))
 
     def stream(
         self,
@@ -106,18 +106,18 @@ class Session:
             model_settings=model_settings,
             metadata=metadata,
         )
-        checked_input(input)
+        given = checked_input(input)
         check_loop()
         run_id = new_id("run")
         place = self._turns.place()  # now, not when its task begins: turns run in the order they were asked for
 
         async def start(channel: RunChannel) -> RunResult:
-            return await self._turn(place, run_id, input, call, channel)
+            return await self._turn(place, run_id, given, call, channel)
 
         return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False, on_end=place.leave)
 
     async def _turn(
-        self, place: Place, run_id: str, user_input: AgentInput, call: CallOptions, channel: RunChannel
+        self, place: Place, run_id: str, given: list[Message], call: CallOptions, channel: RunChannel
     ) -> RunResult:
         try:
             async with place.before(channel.signal) as ours:
@@ -127,7 +127,7 @@ class Session:
                 record = await self._agent.store.sessions.load(self.id)
                 state = new_state(
                     self._agent.options,
-                    user_input,
+                    given,
                     call,
                     run_id=run_id,
                     history=[Message.from_dict(message) for message in record.messages],

@@ -158,15 +158,18 @@ class Message:
             raise ConfigurationError(
                 f"A message needs a 'role' that is one of {', '.join(ROLES)}; got {_shown(data)}.", field="messages"
             )
+        content: Any = data.get("content", "")
+        calls: Any = data.get("toolCalls") or data.get("tool_calls")
+        reasoning: Any = data.get("reasoning")
         return cls(
             role=data["role"],
-            content=_content(data.get("content", "")),
-            tool_calls=tuple([_tool_call(call) for call in _items(data, "toolCalls", "tool_calls")]),
+            content=content if isinstance(content, str) else _content(content),
+            tool_calls=tuple([_tool_call(call) for call in _items(calls, "toolCalls")]) if calls else (),
             tool_call_id=_text_or_none(data.get("toolCallId", data.get("tool_call_id")), "toolCallId"),
             name=_text_or_none(data.get("name"), "name"),
             is_error=bool(data.get("isError", data.get("is_error", False))),
             interrupted=bool(data.get("interrupted", False)),
-            reasoning=tuple([_reasoning(block) for block in _items(data, "reasoning")]),
+            reasoning=tuple([_reasoning(block) for block in _items(reasoning, "reasoning")]) if reasoning else (),
             metadata=_mapping_or_none(data.get("metadata")),
         )
 
@@ -253,14 +256,10 @@ def _part(value: Any) -> ContentPart:
     )
 
 
-def _items(data: Mapping[str, Any], *names: str) -> Sequence[Any]:
-    for name in names:
-        value: object = data.get(name)
-        if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-            return cast("Sequence[Any]", value)
-        if value is not None:
-            raise ConfigurationError(f"A message's {name!r} must be a list; got {_shown(value)}.", field=name)
-    return ()
+def _items(value: Any, name: str) -> Sequence[Any]:
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return cast("Sequence[Any]", value)
+    raise ConfigurationError(f"A message's {name!r} must be a list; got {_shown(value)}.", field=name)
 
 
 def _text_or_none(value: Any, name: str) -> str | None:

@@ -24,8 +24,13 @@ class Checkpointer(Protocol):
     """
 
     @property
-    def saves_the_end(self) -> bool:
-        """Whether `finished()` writes anything."""
+    def pause_waits(self) -> bool:
+        """Whether `paused()` may have to wait for its store, so that it could be cut off."""
+        ...
+
+    @property
+    def finish_waits(self) -> bool:
+        """Whether `finished()` may have to wait for its store, so that it could be cut off."""
         ...
 
     async def model_turn(self, state: RunState) -> None:
@@ -96,8 +101,11 @@ class RunDeps:
         self.definitions = [tool.definition for tool in self.tools.values()]
         self.rules_wait = any(rule.when is not None for rule in self.rules)
 
-    async def save(self, work: Coroutine[Any, Any, None]) -> None:
+    async def save(self, work: Coroutine[Any, Any, None], *, waits: bool) -> None:
         """Run a save to its end. A cancellation that comes meanwhile is kept for later; raises what the save raised."""
+        if not waits:
+            await work
+            return
         saved = await uninterrupted(work)
         self.cancelled = self.cancelled or saved.cancelled
         if saved.error is not None:

@@ -43,8 +43,8 @@ async def drive(state: RunState, deps: RunDeps) -> RunResult:
     failure: BaseException | None = None
     try:
         await _advance(state, deps)
-        if isinstance(state.next, Finished) and deps.checkpointer.saves_the_end:
-            await deps.save(deps.checkpointer.finished(state))
+        if isinstance(state.next, Finished):
+            await deps.save(deps.checkpointer.finished(state), waits=deps.checkpointer.finish_waits)
     except BaseException as error:
         failure = error
         _emit_failure(state, deps, error)

@@ -213,7 +213,7 @@ async def pause(state: RunState, deps: RunDeps) -> None:
     state.finish_reason = "awaiting-approval"
     state.text = ""
     state.next = Paused()
-    await deps.save(deps.checkpointer.paused(state))
+    await deps.save(deps.checkpointer.paused(state), waits=deps.checkpointer.pause_waits)
     for slot in waiting:
         question = question_of(slot, deps.tools.get(slot.tool_name))
         deps.emitter.emit(

@@ -80,6 +80,11 @@ class InMemoryApprovalStore:
         return [PausedStepRecord(**json.loads(text)) for _, text in steps]
 
 
+def writes_at_once(store: object) -> bool:
+    """Whether `store` is one of these, whose calls never wait and so cannot be cut off half-way."""
+    return type(store) in (InMemorySessionStore, InMemoryApprovalStore)
+
+
 def memory_store() -> AgentStore:
     """Return a store that lives as long as the process."""
     return AgentStore(sessions=InMemorySessionStore(), approvals=InMemoryApprovalStore())
