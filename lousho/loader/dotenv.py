@@ -65,10 +65,25 @@ def _apply(path: Path, text: str, environ: MutableMapping[str, str]) -> DotenvFi
             bad_lines.append(binding.original.line)
         elif binding.key is not None and binding.value is not None:
             values[binding.key] = binding.value
-    new = {name: value for name, value in values.items() if name not in environ}
-    environ.update(new)
-    notes = () if not bad_lines else (_about(path, bad_lines),)
-    return DotenvFile(path, tuple(new), tuple(name for name in values if name not in new), notes)
+    notes = [_about(path, bad_lines)] if bad_lines else []
+    new: list[str] = []
+    shadowed: list[str] = []
+    unfit: list[str] = []
+    for name, value in values.items():
+        try:
+            if name in environ:
+                shadowed.append(name)
+                continue
+            environ[name] = value
+            new.append(name)
+        except UnicodeEncodeError:  # the locale's encoding lacks a character
+            unfit.append(name if name.isascii() else ascii(name))
+    if unfit:
+        notes.append(
+            f"'{shown_path(path)}': {', '.join(unfit[:_LISTED_LINES])} cannot be set, because the encoding of this locale"
+            " lacks a character; set PYTHONUTF8=1"
+        )
+    return DotenvFile(path, tuple(new), tuple(shadowed), tuple(notes))
 
 
 def _unusable(name: str, value: str | None) -> bool:

@@ -123,3 +123,21 @@ def test_random_bytes_never_raise(tmp_path_factory: pytest.TempPathFactory, data
     folder.mkdir(exist_ok=True)
     environ, found = loaded(folder, data)
     assert set(found.names) == set(environ)
+
+
+class AsciiEnvironment(dict[str, str]):
+    """An environment in a locale that has ASCII alone, as `os.environ` is there."""
+
+    def __setitem__(self, name: str, value: str) -> None:
+        super().__setitem__(name.encode("ascii").decode(), value.encode("ascii").decode())
+
+
+def test_a_value_that_the_locale_cannot_carry_is_a_note_and_the_rest_is_set(tmp_path: Path):
+    (tmp_path / ".env").write_text("CITY=Zürich\nPLAIN=yes\n", encoding="utf-8")
+    environ = AsciiEnvironment()
+
+    loaded_file = load_dotenv_file(tmp_path, environ=environ)
+
+    assert (dict(environ), loaded_file.names) == ({"PLAIN": "yes"}, ("PLAIN",))
+    assert "CITY cannot be set" in loaded_file.notes[0]
+    assert "Zürich" not in loaded_file.notes[0]
