@@ -146,8 +146,10 @@ def check_network_settings(env: Mapping[str, str]) -> list[Check]:
 
 
 def without_credentials(url: str) -> str:
-    """Return `url` without user, password, query and fragment: what may stand in a public issue."""
+    """Return `url` without user, password, query, fragment and keys: what may stand in a public issue."""
     from urllib.parse import urlsplit, urlunsplit
+
+    from lousho.models.errors import redact
 
     try:
         parts = urlsplit(url if "://" in url else f"//{url}")
@@ -156,7 +158,7 @@ def without_credentials(url: str) -> str:
         netloc = f"{host}:{parts.port}" if parts.port is not None else host
     except ValueError:
         return "(not a URL)"
-    return urlunsplit((parts.scheme, netloc, parts.path, "", "")).removeprefix("//")
+    return redact(urlunsplit((parts.scheme, netloc, parts.path, "", "")).removeprefix("//"))
 
 
 def set_variable(name: str, value: str, *, windows: bool = os.name == "nt") -> str:

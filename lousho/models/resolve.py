@@ -86,7 +86,9 @@ def split_model(model: str) -> tuple[str, str]:
     prefix, slash, name = text.partition("/")
     if slash and prefix.strip() and name.strip() and text.split() == [text]:
         return prefix, name
-    shown = repr(model) if len(repr(model)) <= 100 else f"{repr(model)[:97]}..."
+    from lousho.models.errors import redact  # a key that was pasted into the wrong variable must not be shown
+
+    shown = redact(repr(model) if len(repr(model)) <= 100 else f"{repr(model)[:97]}...")
     guess = _guessed(text)
     raise ConfigurationError(
         f"{shown} is not a model string: write provider and model with a slash between them, for example"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 from lousho.core.errors import CompactedLLMProviderError, ConfigurationError, LLMProviderError
 from lousho.core.messages import FilePart
 from lousho.models.chunks import chunks_of
-from lousho.models.errors import VendorError, provider_failure, snippet_of, vendor_error_of
+from lousho.models.errors import VendorError, provider_failure, redact, snippet_of, vendor_error_of
 from lousho.models.http import DEFAULT_TIMEOUT_MS, MAX_ERROR_BYTES, EventStream, VendorHttp, VendorReply
 from lousho.models.loose import mapping_of, mappings_of
 from lousho.models.media import file_note, media_type
@@ -341,9 +342,10 @@ def _checked_url(base_url: str, name: str) -> str:
     except ValueError:
         usable = False
     if not usable:
+        shown = redact(re.sub(r"//[^/@]*@", "//[REDACTED]@", text[:100]))
         raise ConfigurationError(
             f"The base URL of the {name} provider must look like http://localhost:1234/v1 or"
-            f" https://api.example.com/v1; got {text[:100]!r}.",
+            f" https://api.example.com/v1; got {shown!r}.",
             field="base_url",
         )
     return text.rstrip("/")
