@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Literal, NamedTuple, TextIO
 
 Style = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
@@ -22,6 +23,10 @@ _CODES: Mapping[Style, str] = {
     "yellow": "33",
     "cyan": "36",
 }
+
+
+LONGEST_NUMBER = 9
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 def colours_wanted(stream: TextIO | None, env: Mapping[str, str] | None = None) -> bool:
@@ -41,6 +46,11 @@ def is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty()
     except ValueError:  # a closed stream
         return False
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number that was typed, None when it is none; Python refuses thousands of digits with an exception."""
+    return int(text) if text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
 
 class Painted(NamedTuple):
@@ -82,7 +92,7 @@ class Console:
 
     def flush(self) -> None:
         """Push out what was written; raises what the stream raises, so that a full disk is not silent."""
-        if self.stdout is not None:
+        if self.stdout is not None and not self.stdout.closed:  # code of the user may close it
             self.stdout.flush()
 
     def ask(self, question: str) -> str:
@@ -92,6 +102,27 @@ class Console:
         if not line:
             raise EOFError
         return line.rstrip("\r\n")
+
+    @contextmanager
+    def apart_from_prints(self) -> Generator[Console]:
+        """While open, the given console alone writes to stdout; what the agent's code prints there goes to stderr.
+
+        That holds for the descriptor itself, so also for a child process or a C extension. A terminal shows both
+        anyway and stays as it is, as does a stdout that is not the process's own.
+        """
+        stdout = self.stdout
+        if stdout is None or is_terminal(stdout) or _descriptor_of(stdout) != _STDOUT:
+            yield self
+            return
+        stdout.flush()
+        with ExitStack() as stack:
+            results = os.fdopen(os.dup(_STDOUT), "w", encoding=stdout.encoding, errors=stdout.errors)
+            stack.callback(_to_the_end, results)
+            stack.callback(os.dup2, results.fileno(), _STDOUT)
+            stack.callback(_to_the_end, stdout, close=False)
+            os.dup2(_STDERR, _STDOUT)
+            yield Console(results, self.stderr, self.stdin)
+            results.flush()
 
     def abandon_stdout(self) -> None:
         """Point stdout at nothing, so that the interpreter's last flush does not complain about a reader who left."""
@@ -116,6 +147,35 @@ class Console:
             text = safe_text(piece.text, encoding)
             codes = ";".join(_CODES[style] for style in piece.styles)
             stream.write(f"\x1b[{codes}m{text}\x1b[0m" if coloured and codes else text)
+
+
+def fill_closed_descriptors() -> None:
+    """Open the null device for each of stdin, stdout and stderr that is closed.
+
+    Else the next file or socket would get its number, and what a tool's child process prints would land there.
+    """
+    for descriptor in (_STDIN, _STDOUT, _STDERR):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, so this one
+            os.set_inheritable(opened, True)
+
+
+def _descriptor_of(stream: TextIO) -> int | None:
+    try:
+        return stream.fileno()
+    except (OSError, ValueError):  # not a file of the system
+        return None
+
+
+def _to_the_end(stream: TextIO, *, close: bool = True) -> None:
+    """Write out what is held back, without a complaint: whoever cared has flushed before."""
+    with suppress(OSError, ValueError):
+        stream.flush()
+    with suppress(OSError, ValueError):
+        if close:
+            stream.close()
 
 
 def paint(text: str, *styles: Style) -> Painted:

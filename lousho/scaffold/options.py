@@ -14,6 +14,7 @@ from lousho.scaffold.errors import InitUsageError
 from lousho.scaffold.package_managers import NAMES, PackageManagerName, default_package_manager, is_available
 from lousho.scaffold.providers import PROVIDERS, StarterProvider, default_provider
 from lousho.scaffold.sdk_source import SdkSource, find_sdk
+from lousho.scaffold.shell import expanded
 
 DEFAULT_DIRECTORY = "my-agent"
 TEMPLATES: Mapping[str, str] = {
@@ -74,7 +75,7 @@ def resolve_options(
         raise InitUsageError(
             f"{manager} is not on the PATH. Install it, choose another with --package-manager, or pass --no-install."
         )
-    folder = Path(os.path.abspath(Path(directory or DEFAULT_DIRECTORY).expanduser()))  # noqa: PTH100 - keep links
+    folder = Path(os.path.abspath(expanded(directory or DEFAULT_DIRECTORY)))  # noqa: PTH100 - keep links
     if folder.exists() and not folder.is_dir():
         raise InitUsageError(f"{directory!r} is a file. Name a directory.")
     key = chosen_provider.key_variable

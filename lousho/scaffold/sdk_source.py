@@ -15,6 +15,7 @@ from typing import Literal, cast
 from urllib.parse import unquote, urlsplit
 
 from lousho.scaffold.errors import InitUsageError
+from lousho.scaffold.shell import expanded
 
 SDK_PATH_VARIABLE = "LOUSHO_SDK_PATH"
 
@@ -38,7 +39,7 @@ def find_sdk(given: str | None, env: Mapping[str, str]) -> SdkSource:
     """
     named = given or env.get(SDK_PATH_VARIABLE)
     if named:
-        return _named(Path(named).expanduser(), "--sdk-path" if given else SDK_PATH_VARIABLE)
+        return _named(expanded(named), "--sdk-path" if given else SDK_PATH_VARIABLE)
     return _running()
 
 

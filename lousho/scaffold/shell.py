@@ -6,8 +6,19 @@ import os
 import re
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
+
+from lousho.scaffold.errors import InitUsageError
 
 WINDOWS = os.name == "nt"
+
+
+def expanded(path: str) -> Path:
+    """Return `path` with `~` and `~name` replaced. Raises `InitUsageError` where no such home directory is known."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InitUsageError(f"{path!r} names a home directory that is not known. Write the whole path.") from None
 
 
 def quoted(word: str, *, windows: bool = WINDOWS) -> str:

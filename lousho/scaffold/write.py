@@ -57,6 +57,7 @@ class _Undo:
     def __init__(self) -> None:
         self._folders: list[Path] = []
         self._files: list[tuple[Path, bytes | None]] = []
+        self._links: list[tuple[Path, str]] = []
 
     def make_folder(self, folder: Path) -> None:
         missing: list[Path] = []
@@ -71,6 +72,7 @@ class _Undo:
         self.make_folder(path.parent)
         before = path.read_bytes() if path.is_file() and not path.is_symlink() else None
         if path.is_symlink():  # never write through a link to a file elsewhere
+            self._links.append((path, os.readlink(path)))  # noqa: PTH115 - as it is, not as a path is normalized
             path.unlink()
         self._files.append((path, before))
         path.write_bytes(content)
@@ -83,6 +85,9 @@ class _Undo:
                     path.unlink()
                 else:
                     path.write_bytes(before)
+        for path, aim in self._links:
+            with contextlib.suppress(OSError):
+                path.symlink_to(aim)
         for folder in reversed(self._folders):
             with contextlib.suppress(OSError):  # not empty: somebody else put something there
                 folder.rmdir()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lousho_cli.console import Console
+from lousho_cli.console import Console, whole_number
 from lousho_cli.errors import FAILED, INTERRUPTED
 
 if TYPE_CHECKING:
@@ -102,12 +102,13 @@ def ask_for_the_rest(
     """
     from lousho.scaffold.options import DEFAULT_DIRECTORY, DEFAULT_TEMPLATE, TEMPLATES
     from lousho.scaffold.providers import PROVIDERS, default_provider
+    from lousho.scaffold.shell import expanded
     from lousho.scaffold.write import occupants
 
     try:
         if directory is None:
             directory = console.ask(f"Directory [{DEFAULT_DIRECTORY}]: ").strip() or DEFAULT_DIRECTORY
-        if not force and occupants(Path(directory).expanduser()):
+        if not force and occupants(expanded(directory)):
             return directory, provider, template
         if provider is None:
             names = {name: entry.model for name, entry in PROVIDERS.items()}
@@ -127,8 +128,9 @@ def choose(console: Console, title: str, choices: Mapping[str, str], default: st
         console.say(f"  {number}. {name}: {meaning}")
     while True:
         answer = console.ask(f"{title} [{default}]: ").strip() or default
-        if answer.isascii() and answer.isdigit() and 1 <= int(answer) <= len(entries):
-            return entries[int(answer) - 1][0]
+        number = whole_number(answer) if answer.isascii() else None
+        if number is not None and 1 <= number <= len(entries):
+            return entries[number - 1][0]
         if answer in dict(entries):
             return answer
         console.say(f"Type one of: {', '.join(name for name, _ in entries)}")
@@ -144,7 +146,8 @@ def tell(made: MadeProject, console: Console) -> int:
     )
     for note in made.notes:
         console.out(note)
-    retry = install_line(options, Path.cwd())
+    here = _here()
+    retry = install_line(options, here)
     if made.failure is not None:
         console.error(f"{made.failure}.\nThe project is complete. To install again: {retry}")
         return FAILED
@@ -157,6 +160,14 @@ def tell(made: MadeProject, console: Console) -> int:
             "built-in model that needs no key, mock/demo."
         )
     console.out("Next:")
-    for line in next_steps(made, Path(sys.argv[0]), Path.cwd()):
+    for line in next_steps(made, Path(sys.argv[0]), here):
         console.out(f"  {line}")
     return 0
+
+
+def _here() -> Path:
+    """Return the directory that the next steps start from; the root where the current one was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.sep)
