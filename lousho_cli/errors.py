@@ -33,10 +33,18 @@ class UsageError(Exception):
         """The verb's usage line; the program fills it in."""
 
 
+class Terminated(KeyboardInterrupt):
+    """A signal ended the program while code of the user blocked it. A tool cannot take it for an error of its own."""
+
+    def __init__(self, exit_code: int) -> None:
+        super().__init__()
+        self.exit_code = exit_code
+
+
 def report(error: BaseException, console: Console) -> int:
     """Say on stderr what went wrong and what to do about it; return the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        return INTERRUPTED
+        return error.exit_code if isinstance(error, Terminated) else INTERRUPTED
     if isinstance(error, BrokenPipeError):
         console.abandon_stdout()
         return PIPE_CLOSED
@@ -77,6 +85,8 @@ def os_error_sentence(error: OSError) -> str:
     """Return a file system or socket failure as one sentence that names the file and what to do."""
     import errno
 
+    if error.errno == errno.ENOENT and error.filename is None and not _has_working_directory():
+        return "the current directory does not exist any more\nChange to one that does."
     reason = error.strerror or str(error) or type(error).__name__
     sentence = f"{reason}: {error.filename}" if error.filename is not None else reason
     advice = {
@@ -97,6 +107,16 @@ def _report_usage(error: UsageError, console: Console) -> int:
     if error.usage:
         console.say(f"usage: {error.usage}")
     return USAGE
+
+
+def _has_working_directory() -> bool:
+    from pathlib import Path
+
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
 
 
 def _set_debug() -> str:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from lousho_cli.commands import HELP_FLAGS, VERBS, Verb, load_verb
-from lousho_cli.console import Console
+from lousho_cli.console import Console, fill_closed_descriptors
 from lousho_cli.errors import UsageError, report
 
 COMPLETION_VARIABLE = "_LOUSHO_COMPLETE"
@@ -22,6 +22,7 @@ OVERVIEW_USAGE = f"lousho <command> [flags], where <command> is one of {', '.joi
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line (the process's own unless `argv` is given) and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    fill_closed_descriptors()
     console = Console()
     degrade_unprintable_characters()
     code = 0
@@ -131,8 +132,8 @@ def unknown_verb(word: str) -> UsageError:
 
 
 def degrade_unprintable_characters() -> None:
-    """Let the standard streams replace what they cannot encode: a tool that prints an emoji must not end a chat."""
-    for stream in (sys.stdout, sys.stderr):
+    """Let the standard streams replace what they cannot encode or decode: a tool's emoji must not end a chat."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")

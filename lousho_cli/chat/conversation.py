@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from lousho.core.errors import SDKError
 from lousho.core.events import ApprovalRequestedEvent
 from lousho_cli.chat.decisions import (
     SHOW_ALL,
@@ -114,7 +115,13 @@ class Conversation:
         decided = 0
         while queue and outcome.failure is None:
             request = queue.pop(0)
-            run = await self._ask(request, queue)
+            try:
+                run = await self._ask(request, queue)
+            except (Interrupted, OSError):  # the turn is stopped, the reader of the output left
+                raise
+            except Exception as error:  # noqa: BLE001 - an agent that cannot take the answer fails the turn, not the chat
+                self.complain(error)
+                return False
             decided += 1
             outcome = await self._follow(run, decided)
             fresh = [request for request in outcome.waiting if request.approval_id not in known]
@@ -171,7 +178,11 @@ class Conversation:
         return None
 
     async def _answer(self, question: str) -> str:
-        typed = await self._lines.answer(question)
+        try:
+            typed = await self._lines.answer(question)
+        except SDKError as error:  # more than a message may have: it answers nothing
+            self.complain(error)
+            return ""
         if not self._lines.echoes:
             self._screen.answered(typed)
         return typed

@@ -13,6 +13,7 @@ from lousho.core.console_text import plain_text, shorten_block
 from lousho.core.events import ApprovalRequestedEvent
 from lousho.core.json_values import dump_json
 from lousho_cli.chat.shown import one_row, size_text
+from lousho_cli.console import whole_number
 
 MOST_SHOWN = 6_000
 """Characters of arguments that are shown without being asked for; more would push the question off the screen."""
@@ -65,8 +66,9 @@ class Question:
     def answer(self, typed: str) -> str | None:
         """Return the answer to send for what was typed, or None when it cannot be one."""
         text = typed.strip()
-        if text.isdecimal() and 1 <= int(text) <= len(self.options):
-            return self.options[int(text) - 1]
+        number = whole_number(text)
+        if number is not None and 1 <= number <= len(self.options):
+            return self.options[number - 1]
         for option in self.options:
             if option.casefold() == text.casefold():
                 return option

@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 from lousho.core.console_text import safe_text
@@ -148,8 +148,13 @@ class Screen:
                 self._unfinished.remove(stream)
         elif shown and stream not in self._unfinished:
             self._unfinished.append(stream)
-        stream.write(self._painted(shown, styles) if stream is self.talk else shown)
-        stream.flush()
+        if stream is self.output:
+            stream.write(self._painted(shown, styles) if stream is self.talk else shown)
+            stream.flush()
+            return
+        with suppress(OSError, ValueError):  # nobody reads the talk: the agent's words are still wanted
+            stream.write(self._painted(shown, styles))
+            stream.flush()
 
     def _painted(self, text: str, styles: tuple[Style, ...]) -> str:
         """Colour each line by itself, so that a line cut out of the scrollback is complete."""

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+from lousho_cli.errors import Terminated
+
 UNANSWERED_PRESSES = 3
 """This many Ctrl-C that the loop did not get round to: code of the user blocks it, so the program is broken off."""
+
+UNANSWERED_SECONDS = 5.0
+"""How long a SIGTERM waits for a loop that is blocked; then, or at the second one, the program is broken off."""
 
 _ENDING = ("SIGTERM", "SIGHUP", "SIGQUIT")
 
@@ -27,6 +33,8 @@ def signals_to(interrupt: Callable[[], None], terminate: Callable[[int], None]) 
         return
     loop = asyncio.get_running_loop()
     unanswered = 0
+    patience: threading.Timer | None = None
+    broken_off = False
 
     def delivered() -> None:
         nonlocal unanswered
@@ -40,8 +48,24 @@ def signals_to(interrupt: Callable[[], None], terminate: Callable[[int], None]) 
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(delivered)
 
+    def ending(number: int) -> None:
+        nonlocal patience
+        if patience is not None:
+            patience.cancel()
+            patience = None
+        terminate(128 + number)
+
     def on_end(number: int, frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(terminate, 128 + number)
+        nonlocal patience, broken_off
+        if broken_off:  # what cleans up now must not be interrupted as well
+            return
+        if patience is not None:
+            broken_off = True
+            raise Terminated(128 + number)
+        patience = threading.Timer(UNANSWERED_SECONDS, _send_again, (number,))
+        patience.daemon = True
+        patience.start()
+        loop.call_soon_threadsafe(ending, number)
 
     before: dict[int, Any] = {signal.SIGINT: signal.signal(signal.SIGINT, on_interrupt)}
     for name in _ENDING:
@@ -53,3 +77,13 @@ def signals_to(interrupt: Callable[[], None], terminate: Callable[[int], None]) 
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if patience is not None:
+            patience.cancel()
+
+
+def _send_again(number: int) -> None:
+    """Send a signal to the main thread, so that it also wakes from a call that blocks it."""
+    if sys.platform == "win32":
+        signal.raise_signal(number)
+    else:
+        signal.pthread_kill(threading.main_thread().ident or 0, number)

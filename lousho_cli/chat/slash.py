@@ -12,6 +12,7 @@ from lousho.core.console_text import one_line
 from lousho.core.messages import Message, text_of
 from lousho.core.suggest import nearest
 from lousho_cli.chat.shown import ShownCall, call_line, full_call, outcome_lines
+from lousho_cli.console import whole_number
 
 if TYPE_CHECKING:
     from lousho_cli.chat.repl import ChatRepl
@@ -83,8 +84,8 @@ async def _history(chat: ChatRepl, argument: str) -> bool:
 
 async def _last(chat: ChatRepl, argument: str) -> bool:
     calls = chat.conversation.calls
-    number = int(argument) if argument.isdecimal() else 1
-    if argument and (not argument.isdecimal() or number < 1):
+    number = whole_number(argument) if argument else 1
+    if number is None or number < 1:
         chat.screen.line("error: /last takes a number: 1 is the last call, 2 the one before", "red")
         return False
     if number > len(calls):

@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 
 def talk(path: str, *, model: str | None, session_id: str | None, console: Console) -> int:
-    """Load the agent at `path`, talk to it, return the exit code.
+    """Load the agent at `path`, talk to it, return the exit code. Only the agent's words go to stdout.
 
     Raises `UsageError` for a session id that cannot be one, and what loading the agent raises.
     """
     from lousho.core.errors import SDKError
-    from lousho.loader.dotenv import load_dotenv_file
-    from lousho.loader.target import load_target
 
     if session_id is not None:
         from lousho.agent.session import check_session_id
@@ -37,6 +35,14 @@ def talk(path: str, *, model: str | None, session_id: str | None, console: Conso
             check_session_id(session_id)
         except SDKError as error:
             raise UsageError(error.detail, code=error.code) from error
+    with console.apart_from_prints() as apart:
+        return _load_and_talk(path, model, session_id, apart)
+
+
+def _load_and_talk(path: str, model: str | None, session_id: str | None, console: Console) -> int:
+    from lousho.loader.dotenv import load_dotenv_file
+    from lousho.loader.target import load_target
+
     dotenv = load_dotenv_file(Path.cwd())
     target = load_target(path, command="chat", model=model)
     for note in (*dotenv.notes, *target.notes):

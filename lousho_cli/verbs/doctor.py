@@ -48,11 +48,12 @@ def doctor(
 
     console = Console()
     encoding = getattr(sys.stdout, "encoding", None)
-    report = examine(path, env=os.environ, cwd=Path.cwd(), encoding=encoding, ping=ping)
-    if as_json:
-        console.out(json.dumps(report.to_dict(), indent=2, ensure_ascii=True))
-    else:
-        show(report, console)
+    with console.apart_from_prints() as apart:  # an agent that prints while it loads must not spoil the document
+        report = examine(path, env=os.environ, cwd=Path.cwd(), encoding=encoding, ping=ping)
+        if as_json:
+            apart.out(json.dumps(report.to_dict(), indent=2, ensure_ascii=True))
+        else:
+            show(report, apart)
     if not report.healthy:
         raise typer.Exit(FAILED)
 

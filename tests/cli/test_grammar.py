@@ -115,7 +115,8 @@ def test_no_short_flag_but_help_and_yes_exists(run_lousho: RunLousho, verb: str)
 
     allowed = {"h", "y"} if verb == "init" else {"h"}
     shorts = {name[1:] for param in load_verb(verb).command.params for name in param.opts if not name.startswith("--")}
-    named = {letter for letter in string.ascii_letters if f"-{letter}" in run_lousho(["help", verb]).stdout.split()}
+    page = run_lousho(["help", verb]).stdout.split()
+    named = {letter for letter in string.ascii_letters if f"-{letter}" in page}
     refused = run_lousho([verb, "-p"])
 
     assert {word for word in shorts if len(word) == 1} | named <= allowed
