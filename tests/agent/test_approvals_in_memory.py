@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from runs import call, calls, collect, of_type
 
 from lousho import SDKError, SessionAwaitingApprovalError, ToolContext, create_agent, define_tool, tool
+from lousho.stores.protocol import PausedStepRecord
 from lousho.testing import mock_model
 
 
@@ -265,3 +267,36 @@ def test_a_pause_continues_in_a_fresh_process_from_the_saved_state(tmp_path: Pat
         "roles": ["user", "assistant", "tool", "assistant"],
     }
     assert (store / "effects.txt").read_text(encoding="utf-8") == "B-1\n"
+
+
+@pytest.mark.spec("BEY-06")
+async def test_in_the_same_process_too_only_what_the_store_gives_back_is_continued():
+    """A store that keeps JSON text alone, in which somebody changed a word of the saved run meanwhile."""
+
+    class TextStore:
+        def __init__(self) -> None:
+            self.texts: dict[str, str] = {}
+
+        async def save(self, step: PausedStepRecord) -> bool:
+            step.revision += 1
+            self.texts[step.id] = json.dumps(asdict(step))
+            return True
+
+        async def load(self, step_id: str) -> PausedStepRecord | None:
+            return PausedStepRecord(**json.loads(self.texts[step_id])) if step_id in self.texts else None
+
+        async def claim(self, step_id: str, revision: int) -> bool:
+            return self.texts.pop(step_id, None) is not None
+
+        async def list(self) -> list[PausedStepRecord]:
+            return [PausedStepRecord(**json.loads(text)) for text in self.texts.values()]
+
+    sent: list[str] = []
+    model = mock_model([call("send_email", to="ada"), "Sent."])
+    store = TextStore()
+    agent = create_agent(provider=model, tools=[mailer(sent)], approval_store=store)
+    paused = await agent.send("Write to ada")
+    store.texts = {step_id: text.replace("ada", "eve") for step_id, text in store.texts.items()}
+    result = await agent.approvals.resolve(id=str(paused.approval_id), approved=True)
+    assert (sent, result.text) == (["eve"], "Sent.")
+    assert [message.content for message in model.calls[1].messages if message.role == "user"] == ["Write to eve"]

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from lousho import create_agent, tool
 from lousho.core.errors import CompactedLLMProviderError
+from lousho.core.messages import Message
 from lousho.models.anthropic import AnthropicProvider
 from lousho.models.openai import OpenAIProvider
 
@@ -114,6 +115,23 @@ async def test_an_anthropic_agent_sends_its_thinking_back_with_the_tool_result(v
             "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "21 degrees in Paris"}],
         },
     ]
+
+
+@pytest.mark.spec("BEY-17")
+@pytest.mark.parametrize("vendor_class", [OpenAIProvider, AnthropicProvider])
+async def test_the_metadata_of_a_message_stays_with_it_and_never_leaves(vendor: FakeVendor, vendor_class: Any):
+    vendor.answers(openai_turns if vendor_class is OpenAIProvider else anthropic_turns)
+    agent = create_agent(provider=vendor_class(base_url=vendor.url, api_key="k-12345"), tools=[get_weather])
+    session = agent.session("s")
+    async for _ in (run := session.stream([Message("user", "Weather?", metadata={"ticket": "only-ours"})])):
+        pass
+    result = await run.result
+    again = await session.stream("And tomorrow?").result
+    kept = {"ticket": "only-ours"}
+    assert (result.messages[0].metadata, again.messages[0].metadata) == (kept, kept)
+    assert (await session.load())[0].metadata == kept
+    assert len(vendor.received) == 4
+    assert all(b"only-ours" not in one.body for one in vendor.received)
 
 
 @pytest.mark.parametrize("cut", range(1, 4))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -46,10 +46,26 @@ def test_it_scaffolds_asks_one_question_with_a_tool_call_and_answers_the_lines_o
 
 
 @pytest.mark.spec("BEY-01")
-def test_it_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: Path):
-    done = demo(project_root, tmp_path, "")
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make here")
+def test_make_demo_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: Path):
+    before = sorted(project_root.iterdir())
+    venv = Path(sys.prefix)
+    command = ["make", "-s", "demo", "-o", f"{venv}/.ready-run", f"VENV={venv}", f"PY={sys.executable}"]
+    done = subprocess.run(
+        command,
+        cwd=project_root,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        timeout=55,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
-    assert list(tmp_path.iterdir()) == []
+    assert '[add_note] {"text":"water the plants on Friday"}' in done.stdout
+    assert (list(tmp_path.iterdir()), sorted(project_root.iterdir())) == ([], before)
 
 
 @pytest.mark.spec("BEY-01")
@@ -57,14 +73,15 @@ def test_it_ends_well_when_nobody_types_anything(project_root: Path, tmp_path: P
 def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit_and_no_history(project_root: Path, tmp_path: Path):
     import pexpect
 
-    state = tmp_path / "state"
+    state, scratch = tmp_path / "state", tmp_path / "scratch"
+    scratch.mkdir()
     child = pexpect.spawn(
         sys.executable,
         [str(project_root / "tools/demo.py")],
         cwd=str(tmp_path),
         env={
             **os.environ,
-            "TMPDIR": tempfile.mkdtemp(dir=tmp_path),
+            "TMPDIR": str(scratch),
             "XDG_STATE_HOME": str(state),
             "PROMPT_TOOLKIT_NO_CPR": "1",
         },
@@ -83,3 +100,4 @@ def test_on_a_terminal_it_opens_the_chat_and_leaves_with_quit_and_no_history(pro
         child.close()
     assert child.exitstatus == 0
     assert not state.exists()
+    assert list(scratch.iterdir()) == []

@@ -164,6 +164,26 @@ async def test_an_overdue_call_is_an_error_result_and_its_own_signal_fires():
     assert "30 ms" in told["message"]
 
 
+@pytest.mark.spec("BEY-16")
+async def test_a_plain_function_that_hangs_is_ended_by_its_timeout_too():
+    release = threading.Event()
+
+    @tool(timeout_ms=30)
+    def stuck() -> str:
+        """Hang in a thread that nothing can stop."""
+        release.wait(WAIT)
+        return "x"
+
+    model = mock_model([call("stuck"), "Gave up."])
+    try:
+        result = await bounded(create_agent(provider=model, tools=[stuck]).send("go"))
+        assert not release.is_set()
+    finally:
+        release.set()
+    assert (result.text, result.tool_errors) == ("Gave up.", 1)
+    assert json.loads(str(model.calls[1].messages[-1].content))["error"] == "TimeoutError"
+
+
 async def test_a_propagating_error_waits_for_running_calls_and_starts_no_more():
     order: list[str] = []
     gate = asyncio.Event()
