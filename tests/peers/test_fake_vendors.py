@@ -127,8 +127,9 @@ def test_the_same_directory_chats_on_aimock_with_streaming_and_a_tool(
     assert done.returncode == 0, done.stderr
     assert "Hello from a fake vendor." in done.stdout
     assert "It is 21 degrees in Paris, 世界 🌍." in done.stdout
-    assert "get_weather" in done.stderr
-    assert len(server.journal()) == 3
+    assert '[get_weather] {"city":"Paris"}\n  -> 21 degrees in Paris\n' in done.stderr
+    journal = server.journal()
+    assert [entry["body"]["stream"] for entry in journal] == [True, True, True]
 
 
 @pytest.mark.spec("BEY-19")
@@ -143,8 +144,11 @@ def test_the_same_directory_chats_on_llmock_with_streaming_and_a_tool(llmock_ser
     assert done.returncode == 0, done.stderr
     assert "Hello from a fake vendor." in done.stdout
     assert "It is 21 degrees in Paris." in done.stdout
-    assert "get_weather" in done.stderr
-    assert len(llmock_server.requests()) == 3
+    assert '[get_weather] {"city":"Paris"}\n  -> 21 degrees in Paris\n' in done.stderr
+    requests = llmock_server.requests()
+    assert [(entry["provider"], entry["stream"], entry["completed"]) for entry in requests] == [
+        (vendor, True, True)
+    ] * 3
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
