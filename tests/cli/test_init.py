@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -329,6 +330,30 @@ def test_a_wheel_is_copied_into_the_project_and_kept_out_of_git(
         assert document["tool"]["uv"]["sources"]["lousho"] == {"path": f"vendor/{wheel.name}"}
     else:
         assert document["project"]["dependencies"] == [f"lousho @ {copy.as_uri()}"]
+
+
+@pytest.mark.spec("CLI-24")
+@pytest.mark.parametrize("source", ["wheel", "index"])
+def test_an_installed_lousho_is_depended_on_as_it_was_installed(
+    run_lousho: RunLousho, tmp_path: Path, source: str
+) -> None:
+    """What pip writes beside a package that came from a wheel on this machine, or from an index, is put before ours."""
+    wheel = tmp_path / "lousho-9.9.9-py3-none-any.whl"
+    wheel.write_bytes(b"the wheel")
+    installed = tmp_path / "site" / "lousho-9.9.9.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: lousho\nVersion: 9.9.9\n", encoding="utf-8")
+    if source == "wheel":
+        (installed / "direct_url.json").write_text(f'{{"url": "{wheel.as_uri()}", "archive_info": {{}}}}', "utf-8")
+    path = os.pathsep.join([str(installed.parent), os.environ["PYTHONPATH"]])
+
+    done = run_lousho(["init", "x", "--package-manager", "pip", *QUIET], env={"PYTHONPATH": path})
+
+    (dependency,) = tomllib.loads(read(tmp_path / "x", "pyproject.toml"))["project"]["dependencies"]
+    copy = tmp_path / "x" / "vendor" / wheel.name
+    assert done.returncode == 0, done.stderr
+    assert dependency == (f"lousho @ {copy.as_uri()}" if source == "wheel" else "lousho>=9.9.9,<10")
+    assert copy.exists() is (source == "wheel")
 
 
 def test_the_version_range_of_a_release_stops_before_the_next_incompatible_one() -> None:

@@ -49,12 +49,16 @@ async def test_a_directory_is_an_agent_that_answers(agent_folder: AgentFolder):
 
 
 @pytest.mark.spec("DIR-01")
-def test_the_blocking_twin_gives_the_same_and_the_code_runs_unconfined(agent_folder: AgentFolder, tmp_path: Path):
+def test_the_blocking_twin_gives_the_same_and_the_code_runs_unconfined_as_documented(
+    agent_folder: AgentFolder, tmp_path: Path, project_root: Path
+):
     code = f"import pathlib\npathlib.Path({str(tmp_path / 'proof')!r}).write_text('ran', encoding='utf-8')\n"
     folder = agent_folder({"tools/look.py": code + tool_source("look")})
     agent = load_agent_dir_sync(str(folder), provider=mock_model(["hi"]))
     assert (agent.send_sync("x").text, list(agent.tools)) == ("hi", ["look"])
     assert (tmp_path / "proof").read_text(encoding="utf-8") == "ran"
+    page = (project_root / "docs/agent-directories.md").read_text(encoding="utf-8")
+    assert re.search(r"all the rights of\s+your process", page)
 
 
 @pytest.mark.spec("DIR-03")

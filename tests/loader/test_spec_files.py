@@ -132,6 +132,7 @@ def test_a_likely_typo_in_a_valid_spec_is_an_error_and_other_unknown_fields_are_
     assert spec_to_agent(spec(colour="blue", **{"$schema": "x"})).name == "support-bot"
 
 
+@pytest.mark.spec("ERR-37")
 @pytest.mark.parametrize(
     ("changes", "meant"),
     [
