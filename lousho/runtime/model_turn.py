@@ -40,10 +40,13 @@ from lousho.runtime.model_output import (
     open_stream,
     provider_name,
 )
-from lousho.runtime.racing import Aborted, unless_aborted
+from lousho.runtime.racing import GIVE_WAY, Aborted, unless_aborted
 from lousho.runtime.state import RunState
 
-_BACKLOG = 256
+MOST_TURN_CHARS = 50_000_000
+"""What one model turn may hold of text, reasoning and arguments; far above any model, and below what a process has."""
+_CALL_CHARS = 1_000
+"""What a tool call counts for beside its arguments."""
 
 
 @dataclass(slots=True)
@@ -60,6 +63,8 @@ class ModelTurn:
     served_by: ServedBy | None = None
     reasoning_open: bool = False
     closed: bool = False
+    room: int = MOST_TURN_CHARS
+    """How many characters more it may bring."""
     half: str = ""
     """The first half of a surrogate pair whose second half has not come yet."""
 
@@ -90,7 +95,12 @@ def request_for(state: RunState, deps: RunDeps) -> ModelRequest:
     settings = dict(deps.settings)
     if not deps.definitions:
         settings.pop("tool_choice", None)
-    return ModelRequest(messages=messages, tools=deps.definitions, model=deps.model, signal=deps.signal, **settings)
+    if "stop" in settings:
+        settings["stop"] = list(settings["stop"])
+    # All of it is the provider's own: what it changes there is not heard of again.
+    return ModelRequest(
+        messages=messages, tools=list(deps.definitions), model=deps.model, signal=deps.signal, **settings
+    )
 
 
 async def take_turn(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None:
@@ -129,12 +139,13 @@ async def _generate(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> No
         return
     for block in response.reasoning or ():
         checked = checked_reasoning(block, provider)
-        _add_reasoning(turn, checked.text, deps.emitter)
+        _add_reasoning(turn, checked.text, deps)
         _end_reasoning(turn, checked, deps.emitter)
     text = checked_text(response.text, provider)
     if text:
         _emit_text(text, deps, turn)
-    turn.tool_calls.extend([checked_call(call, provider) for call in response.tool_calls or ()])
+    for call in response.tool_calls or ():
+        _add_call(call, deps, turn)
     turn.finish(response.finish_reason, response.usage, response.served_by)
 
 
@@ -142,13 +153,15 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
     chunks = await open_stream(deps.provider, request)
     backlog = deps.emitter.backlog
     ended = False
+    count = 0
     try:
         async for chunk in chunks:
             if turn.closed:
                 return
             _take_chunk(chunk, deps, turn)
-            if backlog is not None and backlog() > _BACKLOG:
-                await asyncio.sleep(0)  # let the reader catch up; never waits for it
+            count += 1
+            if count % GIVE_WAY == 0 or (backlog is not None and backlog() > GIVE_WAY):
+                await asyncio.sleep(0)  # lets the reader catch up, and an abort be heard; never waits for either
         ended = True
     finally:
         if not ended:
@@ -171,17 +184,25 @@ def _take_chunk(chunk: ModelChunk, deps: RunDeps, turn: ModelTurn) -> None:
         if text:
             _emit_text(text, deps, turn)
     elif isinstance(chunk, ReasoningDelta):
-        _add_reasoning(turn, checked_text(chunk.text, deps.provider), deps.emitter)
+        _add_reasoning(turn, checked_text(chunk.text, deps.provider), deps)
     elif isinstance(chunk, ReasoningEnd):
         _end_reasoning(turn, checked_reasoning(chunk.block, deps.provider), deps.emitter)
     elif isinstance(chunk, ToolCallChunk):
-        turn.tool_calls.append(checked_call(chunk.tool_call, deps.provider))
+        _add_call(chunk.tool_call, deps, turn)
     elif isinstance(chunk, Finish):
         turn.finish(chunk.finish_reason, chunk.usage, chunk.served_by)
     elif isinstance(chunk, Failure) and isinstance(chunk.error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise chunk.error
     else:
         raise not_a_chunk(chunk, deps.provider)
+
+
+def _add_call(given: ToolCall, deps: RunDeps, turn: ModelTurn) -> None:
+    call = checked_call(given, deps.provider)
+    turn.room -= len(call.arguments) + _CALL_CHARS
+    if turn.room < 0:
+        raise _too_long(deps)
+    turn.tool_calls.append(call)
 
 
 def _joined(text: str, turn: ModelTurn) -> str:
@@ -196,8 +217,18 @@ def _joined(text: str, turn: ModelTurn) -> str:
 def _emit_text(text: str, deps: RunDeps, turn: ModelTurn) -> None:
     if turn.reasoning_open or turn.reasoning_parts:
         _close_reasoning(turn, deps.emitter)
+    turn.room -= len(text)
+    if turn.room < 0:
+        raise _too_long(deps)
     turn.text_buffer.write(text)
     deps.emitter.emit(TextDeltaEvent(text=text))
+
+
+def _too_long(deps: RunDeps) -> LLMProviderError:
+    return LLMProviderError(
+        f"The model's turn is longer than {MOST_TURN_CHARS:,} characters; nothing of it was acted on.",
+        provider=provider_name(deps.provider),
+    )
 
 
 async def _close(chunks: AsyncIterator[ModelChunk]) -> None:
@@ -207,8 +238,12 @@ async def _close(chunks: AsyncIterator[ModelChunk]) -> None:
         await close()
 
 
-def _add_reasoning(turn: ModelTurn, text: str, emitter: Emitter) -> None:
+def _add_reasoning(turn: ModelTurn, text: str, deps: RunDeps) -> None:
     """Take a piece of reasoning. Once the step has text it is only kept: in the stream reasoning comes first."""
+    emitter = deps.emitter
+    turn.room -= len(text)
+    if turn.room < 0:
+        raise _too_long(deps)
     if text:
         turn.reasoning_parts.append(text)
     if turn.silent_reasoning:

@@ -14,6 +14,9 @@ from lousho.core.cancel import CancelSignal
 T = TypeVar("T")
 Outcome = Literal["done", "aborted", "overdue"]
 
+GIVE_WAY = 256
+"""Items of a foreign iterator that are taken in a row before the event loop gets its turn."""
+
 _abandoned: set[asyncio.Future[Any]] = set()
 
 

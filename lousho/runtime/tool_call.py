@@ -28,12 +28,12 @@ from lousho.policy.gate import RUN, Verdict, decide
 from lousho.runtime.arguments import arguments_error, copied, read_arguments
 from lousho.runtime.deps import RunDeps, ToolErrorInfo
 from lousho.runtime.emitter import timestamp_now
-from lousho.runtime.racing import Aborted, SelfCancelled, outcome_of, start, unless_aborted, wait_for
+from lousho.runtime.racing import GIVE_WAY, Aborted, SelfCancelled, outcome_of, start, unless_aborted, wait_for
 from lousho.runtime.state import CallSlot, RunState
 from lousho.runtime.threads import in_thread
 from lousho.tools.context import ApprovalInfo, ToolContext
 from lousho.tools.definition import Tool
-from lousho.tools.errors import tool_error_result
+from lousho.tools.errors import cap_message, tool_error_result
 
 CANCELLED = "The call was cancelled: the run was aborted before it finished."
 
@@ -238,6 +238,8 @@ async def _drain(snapshots: AsyncIterator[Any], slot: CallSlot, deps: RunDeps) -
                 )
             )
             index += 1
+            if index % GIVE_WAY == 0:
+                await asyncio.sleep(0)  # a generator that never waits must not keep an abort from being heard
         return last
     finally:
         close = getattr(snapshots, "aclose", None)
@@ -267,11 +269,13 @@ def settle_failed(
     **details: Any,
 ) -> None:
     """Record a failed call as the error the model reads and emit `tool.error`."""
+    limit = deps.max_tool_result_chars
+    details = {key: cap_result(value, limit) if isinstance(value, str) else value for key, value in details.items()}
     if isinstance(error, ToolArgumentsValidationError):
         details["issues"] = [issue.to_dict() for issue in error.issues]
     result = tool_error_result(tool_name=slot.tool_name, error=error, kind=kind, details=details)
     if result["kind"] == "execution" and isinstance(error, BaseException) and deps.tool_error_message is not None:
-        result["message"] = _shown_message(error, slot, deps)
+        result["message"] = cap_message(_shown_message(error, slot, deps))
     slot.content = dump_json(result)
     slot.is_error = True
     slot.status = "settled"

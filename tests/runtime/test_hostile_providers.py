@@ -11,7 +11,7 @@ import pytest
 from hostile import ANSWER, asks, chunks, play, told, within, wrong
 from runs import ChunkProvider, of_type, types
 
-from lousho import ModelResponse, ReasoningBlock, SDKError, create_agent, tool
+from lousho import CancelSignal, ModelResponse, ReasoningBlock, SDKError, create_agent, tool
 from lousho.core.usage import ModelUsage
 from lousho.models.provider import Failure, Finish, ReasoningDelta, ReasoningEnd, ServedBy, TextDelta, ToolCallChunk
 
@@ -304,3 +304,62 @@ async def test_who_answered_is_read_only_in_the_one_form_there_is():
     served = [TextDelta("x"), Finish("stop", None, ServedBy("other", "m-2"))]
     played = await play(create_agent(provider=chunks(served)).stream("go"))
     assert list(played.ended.usage.by_model) == ["other/m-2"]
+
+
+@pytest.mark.parametrize("chunk", [TextDelta("x"), TextDelta(""), ReasoningDelta("x"), asks("ping", "{}")])
+async def test_a_stream_without_end_that_never_waits_can_be_stopped(chunk):
+    async def turn(_):
+        while True:
+            yield chunk
+
+    signal = CancelSignal.timeout(50)
+    played = await play(create_agent(provider=ChunkProvider(turn), tools=[ping]).stream("go", signal=signal))
+    assert played.ended.finish_reason == "aborted"
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    [
+        pytest.param(TextDelta("x" * 5_000_000), id="text"),
+        pytest.param(ReasoningDelta("x" * 5_000_000), id="reasoning"),
+        pytest.param(asks("ping", '"' + "x" * 5_000_000 + '"'), id="arguments"),
+    ],
+)
+async def test_a_turn_without_end_is_cut_off_before_the_memory_is(chunk):
+    closed: list[str] = []
+
+    async def turn(_):
+        try:
+            while True:
+                yield chunk
+        finally:
+            closed.append("closed")
+
+    agent = create_agent(provider=ChunkProvider(turn), tools=[ping])
+    run = agent.stream("go", throw_on_error=False)
+    with pytest.raises(SDKError, match="50,000,000 characters"):
+        await within(run.result)
+    assert closed == ["closed"]
+
+
+async def test_what_a_provider_does_to_its_request_changes_nothing_of_the_run():
+    class Vandal(ChunkProvider):
+        def stream(self, request):
+            for held in (request.messages, request.tools, request.stop):
+                assert held
+                held.clear()
+            return super().stream(request)
+
+    async def asking(_):
+        yield asks("ping")
+        yield Finish("tool_calls")
+
+    async def ending(_):
+        yield TextDelta("Done.")
+        yield Finish("stop")
+
+    agent = create_agent(provider=Vandal(asking, ending, ending), tools=[ping], model_settings={"stop": ["END"]})
+    for _ in range(2):
+        played = await play(agent.stream("go"))
+        assert played.ended.text == "Done."
+    assert agent.options.model_settings == {"stop": ["END"]}

@@ -528,3 +528,37 @@ def test_a_timeout_that_is_no_number_is_refused():
                 name="t", description="T", input={"type": "object"}, execute=lambda arguments: 1, timeout_ms=wrong(bad)
             )
         assert caught.value.code == "LOUSHO_CONFIG_INVALID"
+
+
+async def test_a_generator_tool_without_end_that_never_waits_can_be_stopped():
+    @tool
+    async def endless():
+        """Never stop, never wait."""
+        while True:
+            yield "x"
+
+    agent = create_agent(provider=mock_model([call("endless")]), tools=[endless])
+    played = await play(agent.stream("go", signal=CancelSignal.timeout(50)))
+    assert played.ended.finish_reason == "aborted"
+    assert told(played.ended)[0]["kind"] == "cancelled"
+
+
+async def test_reasons_notes_and_messages_of_any_length_reach_the_model_bounded():
+    long = "x" * 1_000_000
+
+    def deny(args: object) -> Any:
+        return {"deny": long}
+
+    schema = {"type": "object", "properties": {}}
+    tools = [
+        define_tool(name="denied", description="Act", input=schema, execute=lambda args: 1, needs_approval=deny),
+        define_tool(name="asked", description="Act", input=schema, execute=lambda args: 1, needs_approval=True),
+        define_tool(name="broken", description="Act", input=schema, execute=lambda args: 1 / 0),
+    ]
+    model = mock_model([calls(("denied", {}), ("broken", {}), ("asked", {})), "Done."])
+    agent = create_agent(provider=model, tools=tools, tool_error_message=lambda error, info: long)
+    paused = await agent.send("go")
+    result = await agent.approvals.resolve(id=str(paused.approval_id), approved=False, note=long)
+    assert [told_one["kind"] for told_one in told(result)] == ["denied", "execution", "rejected"]
+    assert all(len(str(message.content)) < 60_000 for message in result.messages)
+    assert len(told(result)[1]["message"]) == 2_000
