@@ -84,7 +84,7 @@ class Console:
             if self.stderr is not None:
                 self.stderr.flush()
         except (OSError, ValueError):
-            return
+            self.abandon_stderr()
 
     def error(self, text: str) -> None:
         """Write `error: <text>` to stderr."""
@@ -126,12 +126,12 @@ class Console:
 
     def abandon_stdout(self) -> None:
         """Point stdout at nothing, so that the interpreter's last flush does not complain about a reader who left."""
-        try:
-            descriptor = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(descriptor, sys.stdout.fileno())
-            os.close(descriptor)
-        except (OSError, ValueError, AttributeError):
-            return
+        _to_nothing(sys.stdout)
+
+    def abandon_stderr(self) -> None:
+        """The same for stderr: what its buffer still holds would fail once more and replace the exit code."""
+        if self.stderr is sys.stderr:
+            _to_nothing(self.stderr)
 
     def _write(self, stream: TextIO | None, pieces: Iterable[str | Painted]) -> None:
         if stream is None:
@@ -176,6 +176,16 @@ def _to_the_end(stream: TextIO, *, close: bool = True) -> None:
     with suppress(OSError, ValueError):
         if close:
             stream.close()
+
+
+def _to_nothing(stream: TextIO | None) -> None:
+    try:
+        descriptor = os.open(os.devnull, os.O_WRONLY)
+        if stream is not None:
+            os.dup2(descriptor, stream.fileno())
+        os.close(descriptor)
+    except (OSError, ValueError, AttributeError):
+        return
 
 
 def paint(text: str, *styles: Style) -> Painted:
