@@ -62,6 +62,13 @@ CASES = [
         id="429 quota",
     ),
     pytest.param(
+        429,
+        openai_error("Check your plan and billing details.", code="insufficient_quota"),
+        "quota-exceeded",
+        False,
+        id="429 quota by code",
+    ),
+    pytest.param(
         400,
         anthropic_error("invalid_request_error", "Your credit balance is too low to access the API"),
         "quota-exceeded",
