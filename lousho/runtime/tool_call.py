@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from lousho.runtime.threads import in_thread
 from lousho.tools.context import ApprovalInfo, ToolContext
 from lousho.tools.definition import Tool
 from lousho.tools.errors import cap_message, tool_error_result
+
+_log = logging.getLogger("lousho.runtime")
 
 CANCELLED = "The call was cancelled: the run was aborted before it finished."
 
@@ -269,6 +272,8 @@ def settle_failed(
     **details: Any,
 ) -> None:
     """Record a failed call as the error the model reads and emit `tool.error`."""
+    if isinstance(error, BaseException):
+        _log.debug("tool %s failed", slot.tool_name, exc_info=error)  # the traceback is in no event
     limit = deps.max_tool_result_chars
     details = {key: cap_result(value, limit) if isinstance(value, str) else value for key, value in details.items()}
     if isinstance(error, ToolArgumentsValidationError):

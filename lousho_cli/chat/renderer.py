@@ -17,7 +17,15 @@ from lousho.core import events as e
 from lousho.core.events import AgentEvent, ApprovalRequestedEvent
 from lousho.core.usage import RunUsage
 from lousho_cli.chat.screen import Screen
-from lousho_cli.chat.shown import ShownCall, call_line, duration_text, one_row, outcome_lines, usage_line
+from lousho_cli.chat.shown import (
+    ShownCall,
+    call_line,
+    duration_text,
+    error_text,
+    one_row,
+    outcome_lines,
+    usage_line,
+)
 
 HOLD_SECONDS = 0.25
 """How long a call that just started is kept back, to see whether it waits for a decision instead of running."""
@@ -150,7 +158,7 @@ class Renderer:
                 self._settled(call, event.duration_ms)
             case e.ToolErrorEvent() if event.parent_tool_call_id is None:
                 call = self._call(event.tool_call_id, event.tool_name)
-                call.shown.error = event.error.message
+                call.shown.error = error_text(event.error.name or "Error", event.error.message)
                 self._settled(call, event.duration_ms)
             case _:
                 return False

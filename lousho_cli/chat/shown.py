@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lousho.core import errors
 from lousho.core.console_text import plain_text, shorten_block
 from lousho.core.errors import CompactedLLMProviderError, LLMProviderError, SDKError, original_error
 from lousho.core.json_values import dump_json
@@ -20,6 +21,9 @@ SLOW_MS = 1_000
 """A call that took at least this long shows its duration."""
 
 _INDENT = "     "
+
+_TOLD_BY_THEIR_MESSAGE = frozenset({*errors.TOOL_ERROR_NAMES.values(), *errors.__all__})
+"""Names of failures that are worded here; the message of any other exception may be no more than `'tea pot'`."""
 
 
 @dataclass(slots=True)
@@ -36,6 +40,13 @@ class ShownCall:
     def outcome(self) -> str:
         """The whole result or error as text."""
         return f"error: {self.error}" if self.error is not None else value_text(self.result)
+
+
+def error_text(name: str, message: str) -> str:
+    """Return a failed call's error as a person reads it: with the exception's type, unless it is one of ours."""
+    if name == "SystemExit":
+        return "SystemExit: the tool called sys.exit()" + (f" with {message}" if message != name else "")
+    return message if name in _TOLD_BY_THEIR_MESSAGE or message == name else f"{name}: {message}"
 
 
 def value_text(value: Any) -> str:

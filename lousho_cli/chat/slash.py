@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lousho.core.console_text import one_line
 from lousho.core.messages import Message, text_of
 from lousho.core.suggest import nearest
-from lousho_cli.chat.shown import ShownCall, call_line, full_call, outcome_lines
+from lousho_cli.chat.shown import ShownCall, call_line, error_text, full_call, outcome_lines
 from lousho_cli.console import whole_number
 
 if TYPE_CHECKING:
@@ -178,10 +178,11 @@ def _attachments(message: Message) -> str:
 
 
 def _error_of(text: str) -> str:
-    """Return the message of an error result, which is JSON for the model."""
-    record = _parsed(text)
-    message = cast("dict[str, Any]", record).get("message") if isinstance(record, dict) else None
-    return message if isinstance(message, str) else text
+    """Return the error of an error result, which is JSON for the model, as the call's line showed it."""
+    parsed = _parsed(text)
+    record = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    message = record.get("message")
+    return error_text(str(record.get("error") or "Error"), message) if isinstance(message, str) else text
 
 
 def _parsed(arguments: str) -> Any:

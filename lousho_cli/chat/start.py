@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +16,7 @@ from lousho_cli.chat.screen import Screen
 from lousho_cli.chat.signals import signals_to
 from lousho_cli.chat.slash import COMMANDS
 from lousho_cli.console import Console, is_terminal, paint
-from lousho_cli.errors import UsageError
+from lousho_cli.errors import UsageError, debugging
 
 if TYPE_CHECKING:
     from lousho.agent.agent import Agent
@@ -63,6 +64,8 @@ async def _talk(path: Path, create_agent: CreateAgent, session_id: str | None, c
         repl = ChatRepl(lines, screen, create_agent, session_id=session_id)
         stack.enter_context(signals_to(repl.interrupt, repl.terminate))
         stack.enter_context(screen.catching_prints())
+        if debugging():
+            _show_log(screen, stack)
         code = await repl.run()
     if lines.interactive and repl.turns:
         console.say(paint("this session was in memory and ends here", "dim"))
@@ -91,6 +94,26 @@ def _lines(path: Path, screen: Screen, console: Console, stack: ExitStack) -> Li
 
     history = open_history(path, lambda note: console.say(paint(f"note: {note}", "dim")))
     return stack.enter_context(TerminalLines(screen, console.stdin, shown, history, commands=list(COMMANDS)))
+
+
+class _LogLines(logging.Handler):
+    """Writes log records where the agent's own prints go, which keeps them out of its words."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__()
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.printed(f"{self.format(record)}\n")
+
+
+def _show_log(screen: Screen, stack: ExitStack) -> None:
+    """Show what the runtime logs, above all the traceback of a failed tool, until the chat ends."""
+    log, handler = logging.getLogger("lousho.runtime"), _LogLines(screen)
+    stack.callback(log.setLevel, log.level)
+    stack.callback(log.removeHandler, handler)
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
 
 
 def _nowhere() -> TextIO:

@@ -145,7 +145,7 @@ async def test_results_errors_and_text_between_calls_each_have_their_line(talk: 
         '[table] {"rows":2}',
         '  -> [{"row":0,"day":null},{"row":1,"day":null}]',
         '[broken] {"q":"dogs"}',
-        "  -> error: no dogs here",
+        "  -> error: LookupError: no dogs here",
         '[lookup] {"wrong":1}',
         done.lines[6],
     ]
