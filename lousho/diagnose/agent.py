@@ -12,6 +12,7 @@ from lousho.diagnose.report import AgentFacts, Check, listed
 from lousho.models.resolve import DEMO_MODEL
 
 if TYPE_CHECKING:
+    from lousho.loader.manifest import Skipped
     from lousho.loader.target import Target
 
 
@@ -84,12 +85,21 @@ def _part_checks(facts: AgentFacts, target: Target) -> Iterator[Check]:
     tools = f"{len(facts.tools)}: {listed(facts.tools)}" if facts.tools else "none"
     yield Check("agent.tools", "Tools", "ok", tools)
     for skipped in target.manifest.skipped:
-        yield Check("agent.skipped", f"Skipped {skipped.path}", "ok", skipped.reason)
-    skipped_notes = {str(skipped) for skipped in target.manifest.skipped}
+        yield Check("agent.skipped", f"Skipped {skipped.path}", "warn", skipped.reason, _fix_of_skipped(skipped))
+    if target.lacking is not None:
+        fix = "Write there who the agent is and what it should do."
+        yield Check("agent.instructions", "Instructions", "warn", target.lacking.rstrip("."), fix)
+    told = {*map(str, target.manifest.skipped), target.lacking}
     for note in facts.notes:
-        if note not in skipped_notes:
+        if note not in told:
             yield Check("agent.note", "Note", "ok", note)
     yield from _idle_rules(target)
+
+
+def _fix_of_skipped(skipped: Skipped) -> str:
+    if skipped.meant is not None:
+        return f"Rename it to {skipped.meant}, or move it out of the agent's directory."
+    return "Remove it, or leave it: the agent runs without."
 
 
 def _facts(path: str, target: Target, model: str | None) -> AgentFacts:

@@ -135,6 +135,11 @@ class AgentDirectory:
         """Whether the config file names a model or gives a provider."""
         return "model" in self.settings or "provider" in self.settings
 
+    @property
+    def instructed(self) -> bool:
+        """Whether any file says what the agent is for."""
+        return self.base is not None or bool(self.families)
+
     def options(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of `create_agent()`: the files' and, winning over them, `overrides`."""
         given = {key: value for key, value in overrides.items() if value is not None}

@@ -189,7 +189,7 @@ def _skipped(entries: list[Path], config: Path | None) -> list[Skipped]:
         elif entry.stem == "auth" and entry.suffix in CODE_SUFFIXES:
             notes.append(Skipped(name, "this version serves no routes that it could guard"))
         elif entry != config and not name.startswith((".", "_")) and (meant := _misspelt(name)) is not None:
-            notes.append(Skipped(name, f"it is not part of an agent directory (did you mean '{meant}'?)"))
+            notes.append(Skipped(name, f"it is not part of an agent directory (did you mean '{meant}'?)", meant))
     return notes
 
 

@@ -13,6 +13,8 @@ class Skipped(NamedTuple):
     path: str
     """The file or folder, relative to the agent directory."""
     reason: str
+    meant: str | None = None
+    """The name that it looks like a misspelling of."""
 
     def __str__(self) -> str:
         return f"{self.path} was skipped: {self.reason}"

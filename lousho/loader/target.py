@@ -42,6 +42,8 @@ class Target:
     """The parts of the agent, by name."""
     notes: list[str] = field(default_factory=list[str])
     """What the person should know, one sentence each, for stderr."""
+    lacking: str | None = None
+    """The one of `notes` that says what an agent usually has and this one has not."""
     _build: Build
     _load: CodeLoad | None = None
     _changes: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -151,6 +153,7 @@ class _Loader:
 
     def directory(self, folder: Path) -> Target:
         from lousho.loader.directory import AgentDirectory, stripped
+        from lousho.loader.directory_layout import INSTRUCTIONS
 
         directory = AgentDirectory.read(folder, without=stripped(self.overrides))
         self._fall_back(names_model=directory.names_model)
@@ -165,12 +168,17 @@ class _Loader:
             raise
         manifest = directory.manifest(self.overrides)
         self.notes.extend(str(part) for part in manifest.skipped)
+        lacking = None
+        if not directory.instructed and not {"instructions", "prompt"} & set(self.overrides):
+            lacking = f"'{shown_path(folder)}' has no {INSTRUCTIONS}, so the agent has only the default instructions."
+            self.notes.append(lacking)
         return Target(
             agent=agent,
             kind="directory",
             path=folder,
             manifest=manifest,
             notes=self.notes,
+            lacking=lacking,
             _build=build,
             _load=directory.load,
         )

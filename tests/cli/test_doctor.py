@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from lousho.diagnose.examine import examine
+
 if TYPE_CHECKING:
     from conftest import RunLousho
 
@@ -248,6 +250,20 @@ def test_an_agent_directory_shows_its_tools_and_what_was_skipped(run_lousho: Run
     assert "Tools: 3: add_note, delete_note, list_notes" in done.stdout
     assert document["agent"]["tools"] == ["add_note", "delete_note", "list_notes"]
     assert (document["agent"]["kind"], document["agent"]["model"]) == ("directory", "mock/demo")
+
+
+def test_a_misspelt_part_and_missing_instructions_are_warnings_with_a_fix(tmp_path: Path) -> None:
+    (tmp_path / "agent.json").write_text('{"model": "mock/demo"}', encoding="utf-8")
+    (tmp_path / "instruction.md").write_text("Help.", encoding="utf-8")
+
+    found = {check.id: check for check in examine(".", env={}, cwd=tmp_path, encoding="utf-8").checks}
+
+    skipped, lacking = found["agent.skipped"], found["agent.instructions"]
+    assert (skipped.status, lacking.status) == ("warn", "warn")
+    assert skipped.fix is not None
+    assert skipped.fix.startswith("Rename it to instructions.md")
+    assert lacking.fix
+    assert "agent.note" not in found
 
 
 def test_a_rule_for_a_tool_that_is_not_there_warns(run_lousho: RunLousho, tmp_path: Path) -> None:

@@ -247,8 +247,17 @@ def test_overrides_reach_every_kind(tmp_path: Path):
 
 
 def test_what_a_directory_skipped_is_noted(agent_folder: AgentFolder):
-    folder = agent_folder({"agent.json": '{"model": "mock/m"}', "skills/a.md": "x"})
+    folder = agent_folder({"agent.json": '{"model": "mock/m"}', "instructions.md": "Help.", "skills/a.md": "x"})
     assert load_target(folder, command="chat").notes == ["skills/ was skipped: this version does not load skills"]
+
+
+def test_a_directory_that_says_nothing_about_its_agent_is_noted(agent_folder: AgentFolder):
+    bare = agent_folder({"agent.json": '{"model": "mock/m"}'}, name="bare")
+    told = agent_folder({"agent.json": '{"model": "mock/m", "instructions": "Help."}'}, name="told")
+
+    (note,) = load_target(bare, command="chat").notes
+    assert "has no instructions.md" in note
+    assert load_target(told, command="chat").notes == []
 
 
 def test_the_config_of_a_directory_given_as_a_spec_points_to_the_directory(agent_folder: AgentFolder):
