@@ -32,7 +32,7 @@ def examine(
     """
     import platform
 
-    from lousho.loader.dotenv import load_dotenv_file
+    from lousho.loader.dotenv import load_dotenv_file, unread_dotenv_note
 
     dotenv = load_dotenv_file(cwd, environ=env)
     from_file = frozenset(dotenv.names)
@@ -47,6 +47,10 @@ def examine(
     if agent is not None:
         from lousho.diagnose.agent import examine_agent
 
+        unread = unread_dotenv_note(agent, cwd)
+        if unread is not None:
+            found, _, fix = unread.rpartition(": ")
+            report.add([Check("dotenv.unread", ".env", "warn", found, fix[0].upper() + fix[1:])])
         examined = examine_agent(agent, env, from_file, cwd)
         report.add(examined.checks)
         report.agent = examined.facts

@@ -214,7 +214,8 @@ def _code_options(module: ModuleType, file: Path, shown: str) -> Mapping[str, An
         if isinstance(value, Agent):
             refuse(
                 f"'{shown}': '{name}' is a built agent, and the config of an agent directory is a mapping of options."
-                f" Write {name} = {{'model': ...}}, or pass the file itself instead of its directory"
+                f" Write config = {{'model': ...}}, or pass the file itself, '{shown}': then its agent is used as it is,"
+                " without instructions.md and tools/ beside it"
             )
     known = {*SUPPORTED, *UNSUPPORTED}
     known |= {snake_case(key) for key in known}

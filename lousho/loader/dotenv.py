@@ -55,6 +55,22 @@ def load_dotenv_file(
     return _apply(path, text, environ)
 
 
+def unread_dotenv_note(agent: str | os.PathLike[str], cwd: str | os.PathLike[str] | None = None) -> str | None:
+    """Return the sentence to say when a `.env` lies beside the agent at the path `agent` and is not the one of `cwd`."""
+    try:
+        here = Path.cwd() if cwd is None else Path(cwd)
+        place = here / agent
+        beside = (place if place.is_dir() else place.parent) / FILE_NAME
+        if not beside.is_file() or beside.parent.resolve() == here.resolve():
+            return None
+    except (OSError, ValueError):  # a path that nobody can look at is reported by whoever loads it
+        return None
+    return (
+        f"'{shown_path(beside)}' exists but only ./{FILE_NAME} is read:"
+        " run the command in that directory, or copy the file here."
+    )
+
+
 def _apply(path: Path, text: str, environ: MutableMapping[str, str]) -> DotenvFile:
     from dotenv.parser import parse_stream
 

@@ -188,7 +188,7 @@ class _Loader:
         from lousho.loader.module import load_module
 
         found, load = load_module(file, command=self.command)
-        self._mention_directory(file)
+        self._mention_directory(file, built=isinstance(found, Agent))
 
         try:
             if isinstance(found, Agent):
@@ -242,12 +242,14 @@ class _Loader:
                 " For a real one pass --model, e.g. --model openai/gpt-4.1-mini, and set its key."
             )
 
-    def _mention_directory(self, file: Path) -> None:
+    def _mention_directory(self, file: Path, *, built: bool) -> None:
+        """Say that what lies beside an `agent.py` is not loaded, and how it would be: a directory takes no built agent."""
         from lousho.loader.directory_layout import INSTRUCTIONS
 
         if file.name == "agent.py" and ((file.parent / INSTRUCTIONS).is_file() or (file.parent / "tools").is_dir()):
+            first = "write its options as config = {...} instead of a built agent, and " if built else ""
             self.notes.append(
-                f"This loads '{shown_path(file)}' alone. To load instructions.md and tools/ beside it, pass the"
+                f"This loads '{shown_path(file)}' alone. To load instructions.md and tools/ beside it, {first}pass the"
                 f" directory '{shown_path(file.parent)}'."
             )
 

@@ -41,12 +41,15 @@ def talk(path: str, *, model: str | None, session_id: str | None, console: Conso
 
 
 def _load_and_talk(path: str, model: str | None, session_id: str | None, console: Console) -> int:
-    from lousho.loader.dotenv import load_dotenv_file
+    from lousho.loader.dotenv import load_dotenv_file, unread_dotenv_note
     from lousho.loader.target import load_target
 
     dotenv = load_dotenv_file(Path.cwd())
+    unread = unread_dotenv_note(path)
+    for note in (*dotenv.notes, *([unread] if unread is not None else [])):
+        console.say(paint(f"note: {note}", "dim"))  # before the load, which may fail for want of what the file sets
     target = load_target(path, command="chat", model=model)
-    for note in (*dotenv.notes, *target.notes):
+    for note in target.notes:
         console.say(paint(f"note: {note}", "dim"))
 
     def create_agent(other_model: str | None) -> Agent:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from agent_files import write_files
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lousho.loader.dotenv import load_dotenv_file
+from lousho.diagnose.examine import examine
+from lousho.loader.dotenv import load_dotenv_file, unread_dotenv_note
+
+if TYPE_CHECKING:
+    from conftest import RunLousho
 
 PRINTS_KEY = """
 import os
@@ -141,3 +145,26 @@ def test_a_value_that_the_locale_cannot_carry_is_a_note_and_the_rest_is_set(tmp_
     assert (dict(environ), loaded_file.names) == ({"PLAIN": "yes"}, ("PLAIN",))
     assert "CITY cannot be set" in loaded_file.notes[0]
     assert "Zürich" not in loaded_file.notes[0]
+
+
+def test_a_file_beside_the_agent_that_is_not_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / ".env").write_text("A=1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+
+    for path in ("desk", "desk/agent.yaml"):
+        assert str(unread_dotenv_note(path)).startswith("'desk/.env' exists but only ./.env is read")
+    monkeypatch.chdir(tmp_path / "desk")
+    assert [unread_dotenv_note(path) for path in (".", "agent.yaml", "nowhere/x", "a\0b")] == [None] * 4
+
+
+def test_chat_and_doctor_mention_a_file_that_is_not_read(run_lousho: RunLousho, tmp_path: Path) -> None:
+    (tmp_path / "desk").mkdir()
+    (tmp_path / "desk" / ".env").write_text("OPENAI_API_KEY=sk-x\n", encoding="utf-8")
+    (tmp_path / "desk" / "instructions.md").write_text("Help.", encoding="utf-8")
+
+    told = run_lousho(["chat", "desk"]).stderr
+    found = {check.id: check for check in examine("desk", env={}, cwd=tmp_path, encoding="utf-8").checks}
+
+    assert "note: 'desk/.env' exists but only ./.env is read" in told
+    assert (found["dotenv.unread"].status, "sk-x" in str(found)) == ("warn", False)

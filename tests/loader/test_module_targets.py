@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from agent_files import write_files
 
-from lousho import ConfigurationError
+from lousho import ConfigurationError, SDKError
 from lousho.loader.target import Target, load_target
 
 BUILT = "from lousho import create_agent\n\nagent = create_agent(model='mock/m', name='{}')\n"
@@ -150,3 +150,15 @@ def test_the_agent_py_of_a_directory_says_what_it_leaves_out(tmp_path: Path):
     folder = write_files(tmp_path / "desk", {"agent.py": "config = {'model': 'mock/m'}\n", "instructions.md": "x"})
     (note,) = load_target(folder / "agent.py", command="chat").notes
     assert f"pass the directory '{folder}'" in note
+
+
+def test_the_advice_for_a_built_agent_in_a_directory_leads_somewhere(tmp_path: Path):
+    built = "from lousho import create_agent\nagent = create_agent(model='mock/m')\n"
+    folder = write_files(tmp_path / "desk", {"agent.py": built, "instructions.md": "x"})
+
+    with pytest.raises(SDKError) as refused:
+        load_target(folder, command="chat")
+    (note,) = load_target(folder / "agent.py", command="chat").notes
+
+    assert "without instructions.md and tools/" in refused.value.detail
+    assert "write its options as config = {...} instead of a built agent" in note
