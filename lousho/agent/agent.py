@@ -18,13 +18,12 @@ from lousho.agent.preparation import CallOptions, RunChannel, checked_input, dep
 from lousho.agent.running import start_run
 from lousho.agent.session import Session, check_session_id
 from lousho.core.cancel import CancelSignal
-from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput
 from lousho.models.call import assemble
 from lousho.models.provider import LLMProvider
-from lousho.models.resolve import default_model_from_environment, resolve_provider
+from lousho.models.resolve import default_model_from_environment, missing_model_error, resolve_provider
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
@@ -271,9 +270,5 @@ def _provider_of(options: AgentOptions) -> tuple[LLMProvider, str | None]:
         return assemble(options.provider), options.model
     model = options.model or default_model_from_environment()
     if model is None:
-        raise ConfigurationError(
-            "create_agent: no model was given and the environment names none.",
-            field="model",
-            code="LOUSHO_CONFIG_MISSING_PROVIDER",
-        )
+        raise missing_model_error()
     return assemble(resolve_provider(model)), None

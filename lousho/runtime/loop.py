@@ -80,7 +80,8 @@ async def _advance(state: RunState, deps: RunDeps) -> None:
 async def call_model(state: RunState, deps: RunDeps) -> None:
     """Ask the model once and record its turn."""
     if state.step >= deps.max_steps:
-        finish(state, "max-steps", state.text or _max_steps_text(deps.max_steps))
+        explained = _max_steps_text(deps.max_steps)
+        finish(state, "max-steps", f"{state.text}\n\n{explained}" if state.text else explained)
         return
     state.text = ""
     open_step(state, deps)

@@ -55,14 +55,14 @@ def version_range(version: str) -> str:
 
 def _named(path: Path, origin: str) -> SdkSource:
     resolved = Path(os.path.abspath(path))  # noqa: PTH100 - not resolve(): a link is what the person meant
-    if resolved.is_file() and resolved.suffix == ".whl" and resolved.name.startswith("lousho-"):
-        return SdkSource("wheel", resolved.name.split("-")[1], resolved)
+    if resolved.is_file() and resolved.name.startswith("lousho-") and resolved.name.endswith((".whl", ".tar.gz")):
+        return SdkSource("wheel", resolved.name.split("-")[1].removesuffix(".tar.gz"), resolved)
     version = _checkout_version(resolved)
     if version is not None:
         return SdkSource("checkout", version, resolved)
-    what = "is not a checkout or a wheel of Lousho" if resolved.exists() else "does not exist"
+    what = "is not a checkout, a wheel or a source distribution of Lousho" if resolved.exists() else "does not exist"
     raise InitUsageError(
-        f"{origin} {str(path)!r} {what}. Name a directory with Lousho's pyproject.toml, or a lousho-*.whl file."
+        f"{origin} {str(path)!r} {what}. Name a directory with Lousho's pyproject.toml, or a lousho-*.whl or lousho-*.tar.gz file."
     )
 
 

@@ -107,7 +107,7 @@ def test_nothing_is_asked_without_a_terminal(run_lousho: RunLousho, tmp_path: Pa
         pytest.param(["--template", "telegrm"], "is not one of minimal, tools, yaml", id="template"),
         pytest.param(["--package-manager", "npm"], "is not one of uv, pip, poetry", id="package manager"),
         pytest.param(["--sdk-path", "not-there"], "--sdk-path 'not-there' does not exist", id="SDK path"),
-        pytest.param(["--sdk-path", "."], "is not a checkout or a wheel of Lousho", id="a directory of something else"),
+        pytest.param(["--sdk-path", "."], "is not a checkout, a wheel or a source distribution", id="a directory of something else"),
         pytest.param(["--provder", "x"], "unknown flag --provder. Did you mean --provider?", id="unknown flag"),
         pytest.param(["--template"], "--template needs a value", id="missing value"),
         pytest.param(["--template", "--yes"], "--template needs a value", id="the next flag is no value"),
@@ -306,12 +306,19 @@ def test_a_checkout_depends_on_itself(run_lousho: RunLousho, tmp_path: Path, pro
 
 
 @pytest.mark.spec("HAZ-53", "ENV-17", "CLI-24")
-@pytest.mark.parametrize("by", ["flag", "variable"])
-@pytest.mark.parametrize("manager", ["uv", "pip"])
-def test_a_wheel_is_copied_into_the_project_and_kept_out_of_git(
-    run_lousho: RunLousho, tmp_path: Path, manager: str, by: str
+@pytest.mark.parametrize(
+    ("packed", "manager", "by"),
+    [
+        ("lousho-9.9.9-py3-none-any.whl", "uv", "flag"),
+        ("lousho-9.9.9-py3-none-any.whl", "pip", "variable"),
+        ("lousho-9.9.9.tar.gz", "uv", "variable"),
+        ("lousho-9.9.9.tar.gz", "pip", "flag"),
+    ],
+)
+def test_a_packed_release_is_copied_into_the_project_and_kept_out_of_git(
+    run_lousho: RunLousho, tmp_path: Path, packed: str, manager: str, by: str
 ) -> None:
-    wheel = tmp_path / "lousho-9.9.9-py3-none-any.whl"
+    wheel = tmp_path / packed
     wheel.write_bytes(b"the wheel")
     named = (["--sdk-path", str(wheel)], {}) if by == "flag" else ([], {"LOUSHO_SDK_PATH": str(wheel)})
 
