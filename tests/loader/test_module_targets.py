@@ -26,6 +26,7 @@ def module(tmp_path: Path) -> Callable[..., Target]:
     return load
 
 
+@pytest.mark.spec("CLI-26")
 @pytest.mark.parametrize(
     ("source", "name"),
     [
