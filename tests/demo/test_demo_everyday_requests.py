@@ -137,6 +137,7 @@ HOME_REQUESTS: list[tuple[str, Calls]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.spec("BEY-02")
 @pytest.mark.parametrize(("request_text", "expected"), OFFICE_REQUESTS, ids=[text for text, _ in OFFICE_REQUESTS])
 async def test_an_office_request_leads_to_its_calls(request_text: str, expected: Calls):
     assert await calls_for(agent_with(OFFICE), request_text) == expected
@@ -147,6 +148,7 @@ async def test_a_request_at_home_leads_to_its_calls(request_text: str, expected:
     assert await calls_for(agent_with(HOME), request_text) == expected
 
 
+@pytest.mark.spec("BEY-02")
 async def test_a_whole_conversation_keeps_its_thread():
     agent = agent_with(OFFICE)
     session = agent.session()
@@ -188,6 +190,7 @@ async def test_a_question_can_be_called_off():
     assert (await session.send("never mind")).text == "All right, I leave “refund order” alone."
 
 
+@pytest.mark.spec("BEY-02")
 async def test_a_rejected_refund_is_said_and_not_asked_for_again():
     agent = agent_with(OFFICE)
     paused = await agent.send("Refund $20 of order A-17 because it arrived broken")
@@ -201,6 +204,7 @@ async def test_a_rejected_refund_is_said_and_not_asked_for_again():
     )
 
 
+@pytest.mark.spec("BEY-02")
 async def test_a_denied_call_is_explained():
     rules = [{"tool": "get_weather", "action": "deny", "reason": "No weather on Mondays"}]
     result = await agent_with(OFFICE, permissions=rules).send("weather in Paris")

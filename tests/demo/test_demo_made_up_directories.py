@@ -15,6 +15,7 @@ from lousho.models.demo import DemoProvider
 from lousho.runtime.result import RunResult
 
 
+@pytest.mark.spec("BEY-03")
 @pytest.mark.parametrize("number", range(3), ids=["plain", "nested", "troubled"])
 async def test_a_written_directory_is_driven(number: int, tmp_path: Path):
     made = agents_for(SEED)[number]
@@ -45,6 +46,7 @@ async def _settled(agent: Agent, case: Case, answers: list[str], result: RunResu
     return result
 
 
+@pytest.mark.spec("BEY-03")
 def test_a_written_directory_talks_in_the_terminal(tmp_path: Path, run_lousho):
     made = agents_for(SEED)[0]
     log = tmp_path / "calls.jsonl"

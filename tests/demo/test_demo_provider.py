@@ -78,6 +78,7 @@ def arguments(response: ModelResponse) -> list[Any]:
     return [json.loads(call.arguments) for call in response.tool_calls]
 
 
+@pytest.mark.spec("BEY-02")
 def test_the_name_mock_demo_resolves_to_it():
     provider = resolve_provider("mock/demo")
     assert (type(provider), provider.name, provider.default_model) == (DemoProvider, "mock", "demo")
@@ -107,6 +108,7 @@ async def test_the_same_request_gives_the_same_turn():
     assert await respond(*messages) == await respond(*messages)
 
 
+@pytest.mark.spec("BEY-02")
 async def test_it_says_once_what_it_is():
     first = await respond(user("who are you?"))
     assert first.text.endswith(INTRODUCTION)
@@ -123,6 +125,7 @@ async def test_without_tools_it_says_so():
     assert response.tool_calls == ()
 
 
+@pytest.mark.spec("BEY-02")
 async def test_a_call_that_failed_is_not_made_again():
     asked = user("forecast for Oslo")
     first = await respond(asked)
@@ -189,6 +192,7 @@ async def test_it_never_makes_more_than_eight_calls_for_one_message():
     assert "at most 8 calls" in (await respond(*messages)).text
 
 
+@pytest.mark.spec("BEY-02")
 async def test_a_missing_value_is_asked_for_through_the_agents_own_tool():
     agent = create_agent(provider=demo(), tools=OFFICE, ask_question=True)
     paused = await agent.send("convert 5 from km")
@@ -331,6 +335,7 @@ async def test_a_huge_message_does_not_hold_up_the_event_loop():
     assert beats > 3
 
 
+@pytest.mark.spec("BEY-02")
 async def test_a_tool_that_fails_in_the_runtime_ends_the_turn_with_an_explanation():
     result = await create_agent(provider=demo(), tools=[find_order]).send("find order A-0")
     assert (result.finish_reason, result.tool_errors) == ("stop", 1)
