@@ -2,7 +2,7 @@
 
 A verb module holds one function named like the verb. Its signature is the only declaration of the verb's arguments
 and flags, its docstring is the help text (the first line is the summary), and `EXAMPLES` are command lines for the
-help page. To add a verb, write `lousho_cli/verbs/<verb>.py` and name it in `VERBS`.
+help page. `MISSING`, where there is one, is what to say when a required argument is not given. To add a verb, write `lousho_cli/verbs/<verb>.py` and name it in `VERBS`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ class Verb(NamedTuple):
     """The parameters and the function behind them."""
     examples: tuple[tuple[str, str], ...]
     """Command line and what it does, for the help page."""
+    missing: str = ""
+    """What to do when a required argument is not given."""
 
 
 def load_verb(name: str) -> Verb:
@@ -47,4 +49,4 @@ def load_verb(name: str) -> Verb:
     app.command(name, context_settings={"help_option_names": list(HELP_FLAGS)})(function)
     command = typer.main.get_command(app)
     assert isinstance(command, TyperCommand)
-    return Verb(name, command, tuple(getattr(module, "EXAMPLES", ())))
+    return Verb(name, command, tuple(getattr(module, "EXAMPLES", ())), getattr(module, "MISSING", ""))

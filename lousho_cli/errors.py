@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from lousho.core.sdk_error import SDKError
     from lousho_cli.console import Console
 
 FAILED = 1
@@ -18,9 +19,12 @@ PIPE_CLOSED = 141
 
 DEBUG_VARIABLE = "LOUSHO_DEBUG"
 
+POINTING_CODES = frozenset({"LOUSHO_CONFIG_INVALID", "LOUSHO_AGENT_DIR_INVALID"})
+"""Codes whose general fix is to correct what the message names; on a screen, below the message, that says nothing."""
+
 
 class UsageError(Exception):
-    """The command line itself is wrong: exit 2, the message with its code and fix, then the usage line.
+    """The command line itself is wrong: exit 2, the message, then its code and the usage line.
 
     A verb raises it for a value that it cannot use; `code` is the error code to print.
     """
@@ -64,7 +68,7 @@ def report(error: BaseException, console: Console) -> int:
     from lousho.core.sdk_error import SDKError
 
     if isinstance(error, SDKError):
-        console.error(str(error))
+        console.error(f"{error.detail}\n{help_line(error)}" if str(error) != error.detail else error.detail)
     elif isinstance(error, OSError):
         console.error(os_error_sentence(error))
     else:
@@ -74,6 +78,13 @@ def report(error: BaseException, console: Console) -> int:
         if not debugging():
             console.say(f"To see where it happened, run the command again with {_set_debug()}.")
     return FAILED
+
+
+def help_line(error: SDKError) -> str:
+    """Return code, fix and link of an error; without the fix where that only says to look at the message above it."""
+    if error.code in POINTING_CODES:
+        return f"[{error.code}] {error.docs}"
+    return f"[{error.code}] {error.hint} ({error.docs})"
 
 
 def debugging() -> bool:
@@ -103,9 +114,14 @@ def os_error_sentence(error: OSError) -> str:
 def _report_usage(error: UsageError, console: Console) -> int:
     from lousho.core.sdk_error import SDKError  # the whole family of errors would cost a usage error its speed
 
-    console.error(str(SDKError(error.message, code=error.code)))
-    if error.usage:
-        console.say(f"usage: {error.usage}")
+    usage = f"usage: {error.usage}" if error.usage else ""
+    console.error(error.message)
+    if error.code in POINTING_CODES and usage:
+        console.say(f"[{error.code}] {usage}")
+        return USAGE
+    console.say(help_line(SDKError(error.message, code=error.code)))
+    if usage:
+        console.say(usage)
     return USAGE
 
 

@@ -76,7 +76,12 @@ def dispatch(words: Sequence[str], console: Console) -> int:
         return 0
     if first not in VERBS:
         raise unknown_verb(first)
-    return run_verb(load_verb(first), rest, console)
+    try:
+        return run_verb(load_verb(first), rest, console)
+    except UsageError as error:
+        if words[0] == "--version":
+            error.usage = "lousho --version"
+        raise
 
 
 def run_verb(verb: Verb, words: Sequence[str], console: Console) -> int:
@@ -112,7 +117,10 @@ def explain_usage(verb: Verb, error: Exception, usage: str) -> Exception:
         from lousho.scaffold.errors import InitUsageError
 
         return InitUsageError(f"{message}\nusage: {usage}")
+    if verb.missing and message.startswith("missing "):
+        message = f"{message}. {verb.missing}"
     shown = error if isinstance(error, UsageError) else UsageError(message)
+    shown.message = message
     shown.usage = shown.usage or usage
     return shown
 
@@ -125,7 +133,8 @@ def unknown_verb(word: str) -> UsageError:
     what = "flag" if word.startswith("-") else "command"
     known = [*HELP_FLAGS, "--version", *COMPLETION_FLAGS] if what == "flag" else VERBS
     close = nearest(word[:SHOWN], list(known))
-    hint = f". Did you mean {f'lousho {close}' if what == 'command' else close}?" if close else ""
+    meant = f"lousho {close}" if what == "command" else close
+    hint = f". Did you mean {meant}?" if close else ". lousho --help lists all of them"
     error = UsageError(f"unknown {what} {shown(word)}{hint}")
     error.usage = OVERVIEW_USAGE
     return error

@@ -222,5 +222,7 @@ def _nothing_here(folder: Path, entries: list[Path]) -> str:
     nested = [entry for entry in folders if is_dir(entry) and is_agent_directory(entry)]
     if nested:
         listed = ", ".join(f"'{shown_path(entry)}'" for entry in nested[:3])
-        text += f". Did you mean {listed}{' or another one in it' if len(nested) > 3 else ''}?"
-    return text
+        return f"{text}. Did you mean {listed}{' or another one in it' if len(nested) > 3 else ''}?"
+    if is_agent_directory(folder.parent):
+        return f"{text}. It lies in an agent directory: did you mean '{shown_path(folder.parent)}'?"
+    return f"{text}. To start a project: lousho init my-agent"

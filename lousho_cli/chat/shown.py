@@ -13,6 +13,7 @@ from lousho.core.console_text import plain_text, shorten_block
 from lousho.core.errors import CompactedLLMProviderError, LLMProviderError, SDKError, original_error
 from lousho.core.json_values import dump_json
 from lousho.core.usage import RunUsage
+from lousho_cli.errors import help_line
 
 RESULT_LINES = 12
 RESULT_CHARS = 2_000
@@ -123,7 +124,7 @@ def failure_lines(error: BaseException) -> tuple[str, str | None]:
     if isinstance(error, LLMProviderError) and error.status_code is not None:
         facts.append(f"HTTP {error.status_code}")
     detail = error.detail.strip() or type(error).__name__
-    return f"{detail} ({', '.join(facts)})" if facts else detail, f"[{error.code}] {error.hint} ({error.docs})"
+    return f"{detail} ({', '.join(facts)})" if facts else detail, help_line(error)
 
 
 def one_row(text: str) -> str:

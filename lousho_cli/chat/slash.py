@@ -42,11 +42,17 @@ async def run_command(chat: ChatRepl, name: str, argument: str) -> bool:
     """Run a command; False when there is none of that name or it failed."""
     command = COMMANDS.get(name)
     if command is None:
-        close = nearest(name, COMMANDS)
+        close = nearest(name, COMMANDS) or next((known for known in COMMANDS if _shortens(name, known)), None)
         hint = f"Did you mean /{close}?" if close else "/help lists all of them."
         chat.screen.line(f"error: there is no command /{one_line(name, 40)}. {hint}", "red")
         return False
     return await command.run(chat, argument)
+
+
+def _shortens(typed: str, name: str) -> bool:
+    """Whether `typed` is `name` with letters left out: `mdl` for `model`."""
+    letters = iter(name)
+    return len(typed) > 1 and typed[0] == name[0] and all(letter in letters for letter in typed)
 
 
 async def _new(chat: ChatRepl, argument: str) -> bool:

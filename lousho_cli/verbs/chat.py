@@ -15,6 +15,8 @@ EXAMPLES = (
     ("echo 'hello' | lousho chat agent.py", "one turn a line; the answer alone goes to stdout"),
 )
 
+MISSING = "`lousho chat .` talks to the agent in this directory, `lousho init my-agent` starts a project"
+
 
 def chat(
     path: AgentPath,

@@ -132,6 +132,7 @@ async def test_help_names_every_command(talk: Talk) -> None:
 @pytest.mark.parametrize(
     ("typed", "answer"),
     [
+        ("/mdl", "error: there is no command /mdl. Did you mean /model?"),
         ("/hlep", "error: there is no command /hlep. Did you mean /help?"),
         ("/frobnicate", "error: there is no command /frobnicate. /help lists all of them."),
     ],

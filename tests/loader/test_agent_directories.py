@@ -99,6 +99,7 @@ def test_tool_files_are_read_in_sorted_order(agent_folder: AgentFolder):
         pytest.param({"tools/x.py": b"\x00\x01"}, "x.py", id="a binary tool file"),
         pytest.param({"tools": "x"}, "tools' must be a directory", id="tools is a file"),
         pytest.param({"README.md": "x"}, "is not an agent directory: it has no config file", id="nothing usable"),
+        pytest.param({"README.md": "x"}, "To start a project: lousho init my-agent", id="how to start"),
     ],
 )
 def test_what_is_wrong_with_a_directory_is_said_with_its_file(agent_folder: AgentFolder, files: Any, says: str):
@@ -625,3 +626,8 @@ def test_a_time_to_decide_that_is_none_is_refused(agent_folder: AgentFolder, nam
     said = refused(agent_folder({name: text}))
     assert re.search("approval_?ttl_?ms", said, re.IGNORECASE)
     assert "above 0" in said
+
+
+def test_a_folder_inside_an_agent_directory_leads_to_it(agent_folder: AgentFolder):
+    folder = agent_folder({"instructions.md": "x", "docs/a.md": "x"})
+    assert f"did you mean '{folder}'?" in refused(folder / "docs")
