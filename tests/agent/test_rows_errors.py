@@ -199,7 +199,7 @@ def test_a_usage_error_of_a_command_is_a_configuration_error_with_exit_code_2(
     first, second = done.stderr.splitlines()[:2]
     assert (done.returncode, done.stdout) == (2, "")
     assert said in first
-    assert second.startswith("[LOUSHO_CONFIG_INVALID] Change the option")
+    assert second.startswith("[LOUSHO_CONFIG_INVALID] usage: lousho")
 
 
 @pytest.mark.spec("ERR-43")
