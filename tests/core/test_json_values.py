@@ -44,7 +44,11 @@ CYCLE.append(CYCLE)
     ("value", "expected"),
     [
         pytest.param(datetime.datetime(2026, 10, 1, tzinfo=datetime.UTC), "2026-10-01T00:00:00+00:00", id="a datetime"),
-        pytest.param({2: "a", None: "b", True: "c", (1, 2): "d"}, {"2": "a", "null": "b", "true": "c", "(1, 2)": "d"}, id="odd keys"),
+        pytest.param(
+            {2: "a", None: "b", True: "c", (1, 2): "d"},
+            {"2": "a", "null": "b", "true": "c", "(1, 2)": "d"},
+            id="odd keys",
+        ),
         pytest.param({"b", "a"}, ["a", "b"], id="a set"),
         pytest.param(b"\x00\xff", {"$bytes": "AP8="}, id="bytes"),
         pytest.param([float("nan"), float("inf"), 0.5], [None, None, 0.5], id="floats JSON lacks"),
