@@ -67,13 +67,15 @@ def resolve_provider(model: str) -> LLMProvider:
     """Return the provider for a `provider/model` string, with its key from the environment.
 
     Only the first slash splits: `openrouter/openai/gpt-4.1-mini` names a model with a slash. A name added with
-    `LLMProviderRegistry.register()` works too. Raises `LOUSHO_PROVIDER_SPEC_INVALID` for a string of another form,
-    `LOUSHO_PROVIDER_UNKNOWN` for a provider this version does not have, `LOUSHO_PROVIDER_MISSING_API_KEY` when the
-    provider's variable is not set. Source: providers page.
+    `LLMProviderRegistry.register()` works too. Raises `LOUSHO_PROVIDER_SPEC_INVALID` for a string of another form
+    and for a misspelt `mock/demo`, `LOUSHO_PROVIDER_UNKNOWN` for a provider this version does not have,
+    `LOUSHO_PROVIDER_MISSING_API_KEY` when the provider's variable is not set. Source: providers page.
     """
     prefix, name = split_model(model)
     if not LLMProviderRegistry.has(prefix):
         raise unknown_provider_error(prefix, name)
+    if prefix == "mock" and not LLMProviderRegistry.is_own(prefix):
+        _refuse_misspelt_demo(name)
     variable = KEY_VARIABLES.get(prefix)
     if variable is not None and not LLMProviderRegistry.is_own(prefix) and not os.environ.get(variable, "").strip():
         raise _missing_key_error(prefix, name, variable)
@@ -93,6 +95,18 @@ def split_model(model: str) -> tuple[str, str]:
     raise ConfigurationError(
         f"{shown} is not a model string: write provider and model with a slash between them, for example"
         f" 'openai/gpt-4.1-mini' or 'anthropic/claude-sonnet-4-5'.{guess}",
+        field="model",
+        code="LOUSHO_PROVIDER_SPEC_INVALID",
+    )
+
+
+def _refuse_misspelt_demo(name: str) -> None:
+    """Raise for what was meant to be `mock/demo`; any other model of the mock is a name for its canned replies."""
+    if name == "demo" or nearest(name, ["demo"]) is None:
+        return
+    raise ConfigurationError(
+        f"'mock/{name}' looks like a misspelt '{DEMO_MODEL}'. Did you mean '{DEMO_MODEL}'? For canned replies choose"
+        " another name after 'mock/'.",
         field="model",
         code="LOUSHO_PROVIDER_SPEC_INVALID",
     )

@@ -286,3 +286,10 @@ async def test_a_configured_provider_comes_from_the_registry(vendor: FakeVendor)
 def test_the_demo_model_needs_no_key_and_other_mock_names_are_canned():
     assert type(resolve_provider("mock/demo")).__name__ == "DemoProvider"
     assert type(resolve_provider("mock/demonstration")).__name__ == "MockLLMProvider"
+
+
+@pytest.mark.parametrize("name", ["dmo", "deom", "Demo", "demos"])
+def test_a_misspelt_demo_model_is_not_taken_for_canned_replies(name: str):
+    with pytest.raises(ConfigurationError, match="Did you mean 'mock/demo'") as refused:
+        resolve_provider(f"mock/{name}")
+    assert refused.value.code == "LOUSHO_PROVIDER_SPEC_INVALID"
