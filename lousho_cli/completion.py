@@ -5,6 +5,7 @@ The verbs are listed from the same table and completed from the same signatures 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,19 @@ def complete(words: Sequence[str]) -> int:
 
     @app.callback()
     def lousho() -> None:
-        """Build, run, test and ship AI agents."""
+        """Build, run and test AI agents."""
 
+    _complete_environment()
     try:
         app(list(words), prog_name="lousho")
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     return 0
+
+
+def _complete_environment() -> None:
+    """Set what a shell says along with its question, where it did not: an empty command line."""
+    for name, value in {"COMP_WORDS": "lousho ", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "lousho "}.items():
+        os.environ.setdefault(name, value)
+    if not os.environ["COMP_CWORD"].isdecimal():
+        os.environ["COMP_CWORD"] = "1"

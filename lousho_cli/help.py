@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from lousho_cli.commands import Verb
 
-TAGLINE = "Build, run, test and ship AI agents."
+TAGLINE = "Build, run and test AI agents."
 
 
 def takes_optional_value(option: TyperOption) -> bool:

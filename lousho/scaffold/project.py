@@ -13,7 +13,7 @@ from lousho.scaffold.options import ProjectOptions
 from lousho.scaffold.package_managers import InstallError, install, package_manager
 from lousho.scaffold.render import render_project, target_of
 from lousho.scaffold.shell import chained, command_line, copy_line
-from lousho.scaffold.write import refuse_if_not_empty, write_files
+from lousho.scaffold.write import refuse_a_second_config, refuse_if_not_empty, write_files
 
 GIT_SECONDS = 30
 
@@ -37,12 +37,13 @@ class MadeProject:
 def make_project(options: ProjectOptions, env: Mapping[str, str], say: Callable[[str], None]) -> MadeProject:
     """Write, `git init` and install as `options` say; `say` gets progress lines.
 
-    Raises `InitUsageError` for a directory that is not empty, and lets a file system error through after undoing what
+    Raises `InitUsageError` for a directory that is not empty or keeps another config file, and lets a file system error through after undoing what
     was written. A failed install is not raised but recorded. Source: installation page.
     """
     files = render_project(options)
     if not options.force:
         refuse_if_not_empty(options.directory, files)
+    refuse_a_second_config(options.directory, files)
     write_files(options.directory, files)
     made = MadeProject(options, [str(file.path) for file in files])
     try:
@@ -68,10 +69,9 @@ def next_steps(made: MadeProject, start: Path, here: Path) -> list[str]:
     talk = [*lousho, "chat", target_of(options.template)]
     if not options.key_is_set and options.template == "yaml":  # a spec always names its model, so it has to be replaced
         talk += ["--model", "mock/demo"]
-    steps = [command_line(talk)]
-    if not options.key_is_set:
-        steps.append(copy_line(".env.example", ".env"))
-    steps.append(command_line(pytest))
+    steps = [command_line(talk), command_line(pytest)]
+    if not options.key_is_set:  # first the key: without it the chat is one with the built-in model
+        steps.insert(0, copy_line(".env.example", ".env"))
     if options.directory != here:
         steps.insert(0, _cd_line(options.directory, here))
     elif options.key_is_set:

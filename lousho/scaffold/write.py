@@ -13,6 +13,7 @@ from lousho.scaffold.render import ProjectFile
 IGNORED = frozenset({".git", ".DS_Store"})
 """What may lie in a directory that counts as empty: a fresh clone has its `.git`."""
 LISTED = 12
+CONFIG_FILES = frozenset({"agent.py", "agent.json", "agent.yaml", "agent.yml"})
 
 
 def refuse_if_not_empty(folder: Path, files: Sequence[ProjectFile]) -> None:
@@ -29,6 +30,22 @@ def refuse_if_not_empty(folder: Path, files: Sequence[ProjectFile]) -> None:
         lines.append(f"init would add {_listed(added)}.")
     lines.append("Choose another directory, or pass --force to write into this one.")
     raise InitUsageError("\n".join(lines))
+
+
+def refuse_a_second_config(folder: Path, files: Sequence[ProjectFile]) -> None:
+    """Raise `InitUsageError` when `folder` has the config of another template, which `files` would not replace.
+
+    An agent directory has one config file, so the project would not load; and init never deletes what a person wrote.
+    """
+    ours = {str(file.path) for file in files}
+    old = sorted(name for name in CONFIG_FILES if name not in ours and os.path.lexists(folder / name))
+    new = sorted(ours & CONFIG_FILES)
+    if not old or not new:
+        return
+    raise InitUsageError(
+        f"{folder.name!r} already has {_listed(old)}, and this template writes {_listed(new)}: an agent has one config"
+        f" file. Move {_listed(old)} away first, or choose the template that it came from."
+    )
 
 
 def occupants(folder: Path) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from lousho_cli.commands import VERBS, load_verb
 from lousho_cli.help import verb_help
+from lousho_cli.main import main
 
 if TYPE_CHECKING:
     from conftest import RunLousho
@@ -90,7 +91,7 @@ def test_lousho_alone_says_what_it_is_and_what_to_do_next(run_lousho: RunLousho)
 
     steps = [line.split("   ")[0].strip() for line in done.stdout.splitlines() if line.startswith("  ")]
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[0] == f"lousho {version('lousho')}: Build, run, test and ship AI agents."
+    assert done.stdout.splitlines()[0] == f"lousho {version('lousho')}: Build, run and test AI agents."
     assert steps == ["lousho init my-agent", "lousho chat ./my-agent", "lousho doctor"]
 
 
@@ -101,3 +102,17 @@ def test_completion_knows_commands_and_flags(run_lousho: RunLousho) -> None:
 
     assert set(VERBS) <= set(commands.stdout.split())
     assert {"--template", "--provider", "--yes"} <= set(flags.stdout.split())
+
+
+@pytest.mark.parametrize("variables", [{}, {"COMP_WORDS": "lousho ", "COMP_CWORD": "x"}])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell", "nonsense"])
+def test_completion_asked_without_its_variables_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], shell: str, variables: dict[str, str]
+) -> None:
+    for name, value in {"_LOUSHO_COMPLETE": f"complete_{shell}", **variables}.items():
+        monkeypatch.setenv(name, value)
+
+    code = main([])
+
+    assert code in (0, 1, 2)
+    assert "unexpected" not in capfd.readouterr().err

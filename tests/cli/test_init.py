@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from lousho_cli.main import main
+
 if TYPE_CHECKING:
     from conftest import RunLousho
 
@@ -107,7 +109,11 @@ def test_nothing_is_asked_without_a_terminal(run_lousho: RunLousho, tmp_path: Pa
         pytest.param(["--template", "telegrm"], "is not one of minimal, tools, yaml", id="template"),
         pytest.param(["--package-manager", "npm"], "is not one of uv, pip, poetry", id="package manager"),
         pytest.param(["--sdk-path", "not-there"], "--sdk-path 'not-there' does not exist", id="SDK path"),
-        pytest.param(["--sdk-path", "."], "is not a checkout, a wheel or a source distribution", id="a directory of something else"),
+        pytest.param(
+            ["--sdk-path", "."],
+            "is not a checkout, a wheel or a source distribution",
+            id="a directory of something else",
+        ),
         pytest.param(["--provder", "x"], "unknown flag --provder. Did you mean --provider?", id="unknown flag"),
         pytest.param(["--template"], "--template needs a value", id="missing value"),
         pytest.param(["--template", "--yes"], "--template needs a value", id="the next flag is no value"),
@@ -155,6 +161,29 @@ def test_force_replaces_what_it_writes_and_leaves_the_rest(run_lousho: RunLousho
     assert done.returncode == 0
     assert read(tmp_path / "x", "README.md").startswith("# x\n")
     assert read(tmp_path / "x", "notes.txt") == "mine too"
+
+
+@pytest.mark.parametrize(("first", "then"), [("minimal", "yaml"), ("yaml", "tools")])
+def test_force_with_another_template_never_leaves_two_config_files(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path, first: str, then: str
+) -> None:
+    folder = tmp_path / "x"
+    main(["init", str(folder), "--template", first, *QUIET])
+    before = {name: read(folder, name) for name in files_in(folder)}
+
+    code = main(["init", str(folder), "--template", then, "--force", *QUIET])
+
+    assert code == 2
+    assert "an agent has one config file" in capfd.readouterr().err
+    assert {name: read(folder, name) for name in files_in(folder)} == before
+
+
+def test_the_key_comes_before_the_chat(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    main(["init", str(tmp_path / "x"), "--provider", "anthropic", *QUIET])
+
+    steps = [line.strip() for line in capfd.readouterr().out.splitlines()[-3:]]
+    assert [step.split()[0] for step in steps[:2]] == ["cd", "cp" if sys.platform != "win32" else "copy"]
+    assert " chat ." in steps[2]
 
 
 def test_an_empty_directory_and_a_fresh_clone_need_no_force(run_lousho: RunLousho, tmp_path: Path) -> None:
