@@ -1,4 +1,4 @@
-"""The agent: options that were checked once, and the ways to run them. Source: api-overview page, streaming page."""
+"""The agent: options that were checked once, and the ways to run them. Source: agents page."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def create_agent(
 
     Raises `LOUSHO_CONFIG_INVALID` (unknown option or unusable value), `LOUSHO_CONFIG_CONFLICTING_OPTIONS`,
     `LOUSHO_CONFIG_MISSING_PROVIDER`, `LOUSHO_PROVIDER_SPEC_INVALID`, `LOUSHO_PROVIDER_UNKNOWN` and
-    `LOUSHO_PROVIDER_MISSING_API_KEY`. Source: configuration page.
+    `LOUSHO_PROVIDER_MISSING_API_KEY`. Source: agents page.
     """
     given: dict[str, Any] = {
         "model": model,
@@ -173,7 +173,7 @@ class Agent:
 
         A pause, an abort or a reached limit is a result: see `finish_reason`. `instructions` are added to the agent's
         for this run, `model_settings` win over the agent's key by key. Raises what the run failed with, its spend
-        attached as `usage`. Source: runs page.
+        attached as `usage`. Source: agents page.
         """
         call = CallOptions.check(
             signal=signal,
@@ -199,7 +199,7 @@ class Agent:
         """Start a run on `input` and return it: iterate it for events, await its `result`.
 
         Options are checked here and now. A failed run raises at the end of the iteration unless
-        `throw_on_error=False`. Must be called inside a running event loop. Source: streaming page.
+        `throw_on_error=False`. Must be called inside a running event loop. Source: agents page.
         """
         call = CallOptions.check(
             signal=signal,
@@ -235,7 +235,7 @@ class Agent:
     def session(self, id: str | None = None) -> Session:  # noqa: A002 - the documented name
         """Return the session with this id (a new one gets a generated id); its turns share one transcript.
 
-        Ids are 1 to 128 letters, digits, `_` or `-`, else `LOUSHO_SESSION_ID_INVALID`. Source: sessions page.
+        Ids are 1 to 128 letters, digits, `_` or `-`, else `LOUSHO_SESSION_ID_INVALID`. Source: agents page.
         """
         session_id = new_id("session") if id is None else check_session_id(id)
         session = self._sessions.get(session_id)

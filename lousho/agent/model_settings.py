@@ -1,4 +1,4 @@
-"""Sampling settings: which there are, which values they take. Source: configuration page ("Model settings")."""
+"""Sampling settings: which there are, which values they take. Source: agents page ("Model settings")."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Every option of `create_agent()`, checked in one place and remembered, so that an agent can be rebuilt.
 
-Source: configuration page ("`createAgent()` options").
+Source: agents page ("`createAgent()` options").
 """
 
 from __future__ import annotations

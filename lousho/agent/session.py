@@ -1,4 +1,4 @@
-"""A session: turns that share one transcript, one at a time. Source: sessions page."""
+"""A session: turns that share one transcript, one at a time. Source: agents page."""
 
 from __future__ import annotations
 

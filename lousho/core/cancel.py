@@ -1,7 +1,7 @@
 """The cooperative way to stop a run: a signal that is handed down and looked at.
 
 An aborted run returns `finish_reason == 'aborted'` and keeps its partial work. Cancelling the asyncio task that
-awaits a run is the other way; it is handled where the run is driven, not here. Source: runs page.
+awaits a run is the other way; it is handled where the run is driven, not here. Source: agents page.
 """
 
 from __future__ import annotations

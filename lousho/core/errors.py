@@ -242,7 +242,7 @@ class SessionAwaitingApprovalError(SDKError):
 
 
 class BudgetTrip(NamedTuple):
-    """A budget that was used up. Source: configuration page."""
+    """A budget that was used up. Source: agents page."""
 
     limit: str
     """The limit's name as files write it, e.g. `maxCostUsd`."""

@@ -1,7 +1,7 @@
 """The events of a run, schema version 1: the only output a run has.
 
 Each event type is one class; `AgentEvent` is their union, told apart by `.type`. Attributes are snake_case, the wire
-form (`to_dict()`) is camelCase and leaves out every optional field that has no value. Source: stream-events page.
+form (`to_dict()`) is camelCase and leaves out every optional field that has no value. Source: events page.
 """
 
 from __future__ import annotations

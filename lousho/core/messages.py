@@ -1,7 +1,7 @@
 """Messages and their parts: what a transcript is made of, in memory, in stores and on the wire.
 
 Everything here is immutable, so a transcript can be shared, snapshotted and replayed without copying.
-The stored form is camelCase JSON. Source: providers page ("Multimodal input"), sessions page.
+The stored form is camelCase JSON. Source: providers page ("Multimodal input"), agents page.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ AgentInput: TypeAlias = "str | Sequence[ContentPart] | Sequence[MessageLike] | S
 
 
 def text_of(message: MessageLike) -> str:
-    """Return the text of a message: its string content, or its text parts joined. Source: api-overview page."""
+    """Return the text of a message: its string content, or its text parts joined. Source: agents page."""
     content = (message if isinstance(message, Message) else Message.from_dict(message)).content
     if isinstance(content, str):
         return content

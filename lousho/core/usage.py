@@ -1,7 +1,7 @@
 """Tokens and money: what one model call reported, what a step used, what a run has spent in all.
 
 `promptTokens` / `completionTokens` on the wire are aliases of `inputTokens` / `outputTokens`. Counts are tokens,
-costs US dollars. Source: stream-events page, models-and-cost page.
+costs US dollars. Source: events page, models-and-cost page.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class StepUsage:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the wire form of the stream-events page."""
+        """Return the wire form of the events page."""
         out: dict[str, Any] = {
             "promptTokens": self.input_tokens,
             "completionTokens": self.output_tokens,

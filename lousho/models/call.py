@@ -3,7 +3,7 @@
 From the outside in: interceptor, fallback, retry, rate limit, provider. An interceptor sees one call as the run made it,
 whatever happens underneath, so record and replay and other hooks belong there; retries are inside a fallback, so a
 fallback starts only when its provider's retries are used up; a limit counts every attempt that is really sent.
-Source: configuration page ("Provider retries and fallback", "Rate limits").
+Source: agents page ("Provider retries and fallback", "Rate limits").
 """
 
 from __future__ import annotations

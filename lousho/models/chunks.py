@@ -1,7 +1,7 @@
 """Turning a whole model turn into the chunks of a stream.
 
 Fakes, replays and vendors that answer a streaming request with one whole reply all need the same order: reasoning,
-text, tool calls, the finish. Source: testing page, streaming page.
+text, tool calls, the finish. Source: testing page, agents page.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every adapter hands what it saw (a status, headers, the vendor's own error object) to `provider_failure()`; the run loop
 hands whatever a provider raised to `compact_provider_error()`. Both come to the same categories, so retry and fallback
-decide the same for all vendors. Source: errors page, configuration page ("Provider retries and fallback").
+decide the same for all vendors. Source: errors page, agents page ("Provider retries and fallback").
 """
 
 from __future__ import annotations

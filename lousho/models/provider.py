@@ -1,7 +1,7 @@
 """What a model provider is: one request in, one response or one stream of chunks out.
 
 Every vendor adapter, wrapper (retry, fallback, rate limit) and fake speaks exactly this vocabulary, so the run loop
-never knows who answers. Source: providers page ("Custom providers"), streaming page.
+never knows who answers. Source: providers page ("Custom providers"), agents page.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a model string to a provider, and from the environment to a model string.
 
 Every error here is one a person meets in the first five minutes, so each says what to type next.
-Source: providers page, configuration page ("Provider credentials").
+Source: providers page, agents page ("Provider credentials").
 """
 
 from __future__ import annotations

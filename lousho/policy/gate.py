@@ -2,7 +2,7 @@
 
 Arguments have been validated when a call gets here. The checks stand in one list, in the order the approvals page
 gives them: permission rules, then the tool's own `needs_approval`. Hooks, guardrails and the permission mode join
-that list. Source: approvals page, permission-modes page.
+that list. Source: approvals page.
 """
 
 from __future__ import annotations

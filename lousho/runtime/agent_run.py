@@ -1,6 +1,6 @@
 """A run in progress, as its owner holds it: an async iterator of events, and the result.
 
-Events are buffered, never dropped, and nobody waits for a slow reader. Source: streaming page.
+Events are buffered, never dropped, and nobody waits for a slow reader. Source: agents page.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class AgentRun:
     """A run that was started by `stream()`. Iterate it once for its events; await `result` for its outcome.
 
     The run goes on by itself whether or not anybody iterates. Leaving the loop early aborts it: reliably with
-    `async with agent.stream(...) as run`, and in CPython also by simply breaking out. Source: streaming page.
+    `async with agent.stream(...) as run`, and in CPython also by simply breaking out. Source: agents page.
     """
 
     def __init__(

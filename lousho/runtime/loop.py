@@ -1,7 +1,7 @@
 """The run loop, in one sentence: ask the model, run the tools it asked for, save, and go on until the run ends or waits.
 
 Each step is a function from the state to the state; what comes next is a value in the state, so a pause, a crash and a
-hand-over to another process are all "save it, load it elsewhere". Source: runs page, durable-execution page.
+hand-over to another process are all "save it, load it elsewhere". Source: agents page, durable-execution page.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run comes back with. Source: executor-api page, runs page."""
+"""What a run comes back with. Source: agents page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class RunResult:
     """A finished, paused or stopped run. An early stop is a result: look at `finish_reason`.
 
     `messages` is the transcript without the system prompt, `tool_calls` every call of the run in order, `usage` what
-    it spent. `approval_id` and `approval_ids` are set while it waits for a person. Source: runs page.
+    it spent. `approval_id` and `approval_ids` are set while it waits for a person. Source: agents page.
     """
 
     run_id: str

@@ -1,7 +1,7 @@
 """The tool calls of one model turn: started in call order, run in parallel, recorded in call order.
 
 Calls that need a decision wait until the others have run; then the run pauses once, on all of them.
-Source: runs page ("Parallel tool calls"), approvals page.
+Source: agents page ("Parallel tool calls"), approvals page.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One checker for the order of a run's events, for every test that reads a stream.
 
-What the stream-events page promises is a property of all features together: numbering, steps that open and close, calls
+What the events page promises is a property of all features together: numbering, steps that open and close, calls
 that start once and settle once, text that adds up, pauses that stop everything. A test that looks at three events of a
-run still wants the rest to hold. The rules themselves are in `event_rules`. Source: stream-events page ("Ordering
+run still wants the rest to hold. The rules themselves are in `event_rules`. Source: events page ("Ordering
 guarantees").
 """
 
@@ -31,7 +31,7 @@ _MAY_BE_NULL = frozenset({("run.done", "object")})
 
 
 class EventOrderError(SDKError):
-    """A stream of events breaks what the stream-events page promises. Source: testing page.
+    """A stream of events breaks what the events page promises. Source: testing page.
 
     Code: `LOUSHO_TEST_FAILED`.
     """
@@ -65,7 +65,7 @@ def check_event_order(
     - `call_order`: the ids of the tool calls in the model's order; `tool.start` must follow it.
 
     Unknown event types only count for `seq`. Raises `LOUSHO_TEST_FAILED` (`EventOrderError`), listing every event that
-    is out of place. Source: testing page, stream-events page ("Ordering guarantees").
+    is out of place. Source: testing page, events page ("Ordering guarantees").
     """
     given = list(events)
     seen: list[Seen] = []

@@ -1,6 +1,6 @@
 """What must hold for each type of event, given what was seen of its run before. `event_walk` does the walking.
 
-One rule a type, in the words of the stream-events page. Source: stream-events page ("Ordering guarantees").
+One rule a type, in the words of the events page. Source: events page ("Ordering guarantees").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Walks the events of one run and keeps what the rules need to know. `event_rules` has the rules themselves.
 
 Each sub-agent is walked apart: the guarantees hold for the lead's events and separately for each sub-agent's.
-Source: stream-events page ("Ordering guarantees"), streaming page ("Sub-agents").
+Source: events page ("Ordering guarantees"), agents page ("Sub-agents").
 """
 
 from __future__ import annotations
