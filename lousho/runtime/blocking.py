@@ -50,7 +50,7 @@ def _loop_thread() -> _LoopThread:
 
 
 def run_blocking(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end and return what it returns; Ctrl-C cancels it and waits for its clean-up.
+    """Run `work` to its end and return what it returns; Ctrl-C cancels it and waits until it has ended.
 
     Raises `LOUSHO_CONFIG_INVALID` on the background loop itself, where it would wait for ever.
     """
