@@ -57,7 +57,8 @@ def examine(
     if ping:
         from lousho.diagnose.ping import ping_providers
 
-        report.add(ping_providers(env))
+        model = report.agent.model if report.agent is not None else None
+        report.add(ping_providers(env, (model or "").partition("/")[0] or None))
     report.add([check_directory(cwd), check_console(encoding), *check_network_settings(env)])
     return report
 

@@ -15,6 +15,7 @@ from lousho.core.errors import SDKError
 from lousho.loader.python_code import ROOT, CodeLoad, absolute
 
 _LONGEST_TEXT: Final = 300
+_LONGEST_LINE: Final = 120
 
 # Packages whose import name is not the name they are installed by.
 _DISTRIBUTIONS: Final = {
@@ -69,8 +70,16 @@ def explain(error: BaseException, file: Path, load: CodeLoad) -> ImportFailure:
         place = shown_path(Path(error.filename))
         if error.lineno:
             place += f":{error.lineno}" + (f":{error.offset}" if error.offset else "")
-        return ImportFailure(place, f"{type(error).__name__}: {error.msg}")
+        return ImportFailure(place, f"{type(error).__name__}: {error.msg}{_line_of(error)}")
     return ImportFailure(_place(error, file, load), _text(error, load))
+
+
+def _line_of(error: SyntaxError) -> str:
+    """Return ` in `<the line>``, without anything that looks like a key; an empty text where the line is not known."""
+    from lousho.models.errors import redact
+
+    line = one_line((error.text or "").strip(), _LONGEST_LINE)
+    return f" in `{redact(line)}`" if line else ""
 
 
 def _place(error: BaseException, file: Path, load: CodeLoad) -> str:

@@ -1,7 +1,7 @@
 """The shape of a version 1 agent spec as a pydantic model; imported only when a spec is read.
 
 Parts whose feature may be missing (guardrails, limits, triggers, MCP servers) are kept as they stand: the file is
-valid, and `spec_to_agent()` decides what can be honoured. Source: configuration page ("Agent spec files").
+valid, and `spec_to_agent()` decides what can be honoured. Source: agents page ("Agent spec files").
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SpecPolicy(_Part):
 
 
 class AgentSpec(_Part):
-    """An agent as plain data. `AgentSpec.model_validate(data)` checks it. Source: configuration page."""
+    """An agent as plain data. `AgentSpec.model_validate(data)` checks it. Source: agents page."""
 
     name: Text
     prompt: Text

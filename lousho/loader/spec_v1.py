@@ -1,6 +1,6 @@
 """Version 1 agent spec files: `load_spec()` reads and checks one, `spec_to_agent()` makes the agent.
 
-Source: configuration page ("Agent spec files"), quickstart page ("Declarative agents").
+Source: agents page ("Agent spec files"), quickstart page ("Declarative agents").
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def load_spec(path: str | PathLike[str]) -> AgentSpec:
 
     Raises `LOUSHO_SPEC_UNSUPPORTED_FORMAT`, `LOUSHO_SPEC_NOT_FOUND`, `LOUSHO_SPEC_INVALID` (every problem as
     `'<path>': <problem>`; line and column of text that does not parse), `LOUSHO_SPEC_UNKNOWN_FIELD` (a likely typo in an
-    otherwise valid spec) and `LOUSHO_SPEC_UNSUPPORTED` (`version: 2`). Source: configuration page.
+    otherwise valid spec) and `LOUSHO_SPEC_UNSUPPORTED` (`version: 2`). Source: agents page.
     """
     file = Path(path)
     shown = shown_path(file)
@@ -83,7 +83,7 @@ def spec_to_agent(spec: AgentSpec | Mapping[str, Any], **overrides: Any) -> Agen
     `overrides` are options of `create_agent()` and win over the spec. `policy.requiresApproval` becomes permission
     rules, `policy.askQuestion` the `ask_question` tool. Raises `LOUSHO_SPEC_UNSUPPORTED` for parts that this version
     could only ignore, `LOUSHO_TOOL_NOT_FOUND`, `LOUSHO_TOOL_NEEDS_CREDENTIALS`, and what `create_agent()` raises.
-    Source: configuration page, quickstart page.
+    Source: agents page, quickstart page.
     """
     from lousho.agent import create_agent
     from lousho.loader.spec_schema import AgentSpec

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from lousho.diagnose.examine import examine
 
 if TYPE_CHECKING:
     from conftest import RunLousho
@@ -103,6 +107,20 @@ def test_nobody_at_the_address_is_a_warning_that_names_the_proxy_variables(
 
     assert found["ping.openai"]["status"] == "warn"
     assert all(name in found["ping.openai"]["fix"] for name in ("HTTPS_PROXY", "SSL_CERT_FILE", "OPENAI_BASE_URL"))
+
+
+def test_nobody_at_the_address_fails_the_agent_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free_port: int
+) -> None:
+    (tmp_path / "agent.py").write_text("agent = {'model': 'openai/gpt-4o'}\n", encoding="utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{free_port}/v1")
+
+    report = examine("agent.py", env=os.environ, cwd=tmp_path, encoding="utf-8", ping=True)
+
+    (found,) = [check for check in report.checks if check.id == "ping.openai"]
+    assert (found.status, report.healthy) == ("fail", False)
+    assert found.found.endswith("the agent needs it")
 
 
 def test_a_server_that_never_answers_is_given_up_after_five_seconds(run_lousho: RunLousho) -> None:
