@@ -212,7 +212,18 @@ def answer_into(made: Arguments, asked: Sequence[Field], reading: Reading, now: 
             store(made, asked[0], value)
             got = True
     made.partial.update(filling.partial)
-    return got
+    return _take_named(made, reading, now) or got
+
+
+def _take_named(made: Arguments, reading: Reading, now: datetime) -> bool:
+    """Change what the reply names beside what was asked for: `at 3pm, and make the duration 60`."""
+    fields = tuple(leaves(made.fields))
+    filling = Filling(reading, 0, len(reading.units), fields, made.tool, now, fill_whole, tuple(_records(made.fields)))
+    fill_typed(filling)
+    for leaf in fields:
+        if leaf.path in filling.named:
+            store(made, leaf, filling.values[leaf.path])
+    return bool(filling.named)
 
 
 def _merge_partial(made: Arguments, asked: Sequence[Field], reading: Reading, filling: Filling) -> None:
@@ -285,7 +296,9 @@ def _is_lead_in(reading: Reading, index: int, leaf: Field) -> bool:
 
 def _variants(made: Arguments, filling: Filling) -> list[Arguments]:
     """Return one call for each of several values that stand in one place: `in Paris and in Rome`."""
-    for leaf in filling.fields:
+    for leaf in filling.fields if not made.missing else ():
+        if len(leaf.path) > 1:
+            continue
         span = filling.spans.get(leaf.path)
         if span is None or leaf.kind in {"list", "record", "table", "boolean"} or leaf.path not in made.values:
             continue

@@ -14,7 +14,17 @@ from dataclasses import dataclass, replace
 from lousho.models.demo.reading import Reading, Unit
 from lousho.models.demo.schema import looks_like_example
 from lousho.models.demo.views import ToolView
-from lousho.models.demo.words import ASKING, content_stems, families_of, is_generic, is_light, likeness, stem, words_in
+from lousho.models.demo.words import (
+    ARTICLES,
+    ASKING,
+    content_stems,
+    families_of,
+    is_generic,
+    is_light,
+    likeness,
+    stem,
+    words_in,
+)
 
 ENOUGH = 1.5
 """The evidence below which no tool is meant."""
@@ -59,6 +69,17 @@ class _Tally:
     strong_words: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """The first unit of a range that says something."""
+
+    index: int | None
+    unit: Unit | None
+    evidence: float
+    imperative: bool
+    """Whether it stands where a verb stands: not behind a question word or an article."""
+
+
 class Evidence:
     """What each unit of a reading says for each tool."""
 
@@ -93,21 +114,21 @@ class Evidence:
         return max(matches, key=lambda match: match.score).tool if matches else None
 
     def _match(self, number: int, tool: ToolView, lo: int, hi: int) -> Match:
-        leading = self.leading(lo, hi)
         units = self.reading.units[lo:hi]
-        verb = self.reading.units[leading] if leading is not None else None
-        lead = self._found[number][leading] if leading is not None else 0.0
-        tally = self._tally(number, tool, lo, hi, leading)
+        opening = self._opening(number, lo, hi)
+        verb = opening.unit
+        tally = self._tally(number, tool, lo, hi, opening.index)
         typed, shaped = _typed_evidence(tool, units), _shaped_evidence(tool, units, self.reading.slice(lo, hi))
-        score = tally.score + typed + shaped + _particles(tool, units)
+        by_name = verb is not None and verb.stem in tool.name_stems
+        score = tally.score + typed + shaped + _particles(tool, units) + (1.0 if by_name else 0.0)
         match = Match(
             tool,
             score,
             strong=tally.raw >= ENOUGH and (tally.strong_words > 0 or tally.words > 1),
-            plausible=self._is_plausible(tool, tally, typed, shaped, verb, lead, units),
+            plausible=self._is_plausible(tool, tally, opening, typed, shaped, units),
             light=not shaped and not tally.words and (verb is None or is_light(verb.low)),
-            seeks=verb is not None and verb.low[:4] in _SEEKING and any(w[:4] in _SEEKING for w in tool.name_stems),
-            by_name=verb is not None and verb.stem in tool.name_stems,
+            seeks=_both_seek(verb, tool),
+            by_name=by_name,
             unasked=_acts_unasked(tool, units),
         )
         if verb is not None and _contradicts(verb, tool):
@@ -115,6 +136,14 @@ class Evidence:
         if verb is not None and _only_reads(verb, tool):
             return replace(match, score=score * 0.7, strong=match.strong and verb.low[:4] not in _VIEWING)
         return match
+
+    def _opening(self, number: int, lo: int, hi: int) -> _Opening:
+        index = self.leading(lo, hi)
+        if index is None:
+            return _Opening(None, None, 0.0, imperative=False)
+        unit, before = self.reading.units[index], self.reading.units[lo:index]
+        asked = any(other.low in ASKING for other in before) or (bool(before) and before[-1].low in ARTICLES)
+        return _Opening(index, unit, self._found[number][index], imperative=unit.kind == "word" and not asked)
 
     def _tally(self, number: int, tool: ToolView, lo: int, hi: int, leading: int | None) -> _Tally:
         tally = _Tally()
@@ -143,28 +172,28 @@ class Evidence:
         return tally
 
     def _is_plausible(
-        self,
-        tool: ToolView,
-        tally: _Tally,
-        typed: float,
-        shaped: float,
-        verb: Unit | None,
-        lead: float,
-        units: Sequence[Unit],
+        self, tool: ToolView, tally: _Tally, opening: _Opening, typed: float, shaped: float, units: Sequence[Unit]
     ) -> bool:
-        if tally.raw >= ENOUGH or lead >= 1.0 or (tally.words > 0 and typed >= 0.7):
+        if tally.raw >= ENOUGH or opening.evidence >= 1.0 or (tally.words > 0 and typed >= 0.7):
+            return True
+        if tally.strong_words > 0 and tally.raw >= 1.0:
             return True
         if tool is self._fetcher and any(unit.kind == "uri" for unit in units):
             return True
+        verb = opening.unit
         if verb is None:
             return shaped > 0
-        unknown_verb = verb.kind == "word" and lead <= 0 and not tally.words and not is_generic(verb.stem)
-        if shaped > 0 and not unknown_verb:
+        unknown = opening.imperative and opening.evidence <= 0 and not tally.words and not is_generic(verb.stem)
+        if shaped > 0 and not unknown:
             return True
-        seeks = verb.low[:4] in _SEEKING and any(word[:4] in _SEEKING for word in tool.name_stems)
-        if seeks and any(unit.kind == "proper" for unit in units):
+        if _both_seek(verb, tool) and any(unit.kind == "proper" for unit in units):
             return True
-        return lead >= 0.5 and _brings_value(tool, units, verb)
+        return opening.evidence >= 0.5 and _brings_value(tool, units, verb)
+
+
+def _both_seek(verb: Unit | None, tool: ToolView) -> bool:
+    """Whether request and tool both look something up."""
+    return verb is not None and verb.low[:4] in _SEEKING and any(word[:4] in _SEEKING for word in tool.name_stems)
 
 
 def close_matches(matches: Sequence[Match]) -> list[Match]:

@@ -193,7 +193,7 @@ class Conversation:
         if talk_of(message) == "cancel":
             self._drop(task)
             return
-        reading = read(message, today=self.now.date(), known=known_words([task.tool]))
+        reading = read(message, now=self.now, known=known_words([task.tool]))
         if task.candidates:
             self._choose(task, message)
             return
@@ -208,7 +208,7 @@ class Conversation:
     def _choose(self, task: Task, message: str) -> None:
         """Take the user's choice between several tools: by number, by place or by their words."""
         tools = [match.tool for match in task.candidates]
-        reading = read(message, today=self.now.date())
+        reading = read(message, now=self.now)
         number = next((unit.value for unit in reading.units if unit.kind == "number"), None)
         words = {unit.low for unit in reading.units}
         places = ("first", "second", "third", "fourth")

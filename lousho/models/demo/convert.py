@@ -62,6 +62,10 @@ def first_number(made: Field, reading: Reading, lo: int, hi: int) -> Found | Non
     for index in range(lo, hi):
         unit = reading.units[index]
         value: Any = unit.value if unit.kind == "number" else COUNTING.get(unit.low) if unit.kind == "word" else None
+        ahead = re.fullmatch(r"in\s+(\d+)\s+(\w+)", unit.raw) if unit.kind == "moment" else None
+        if ahead:
+            fitted = fit_number(made, int(ahead[1]), ahead[2])
+            return None if fitted is MISSING else Found(fitted, index, index + 1)
         if unit.kind == "proper" and unit.low in COUNTING:
             value = COUNTING[unit.low]
         if value is None:
@@ -209,6 +213,8 @@ def formatted(made: Field, unit: Unit) -> Any:
             return unit.value.date().isoformat()
         return unit.value.isoformat() if isinstance(unit.value, date) else MISSING
     if made.form == "time":
+        if isinstance(unit.value, datetime):
+            return clock(unit.value.time())
         return clock(unit.value) if isinstance(unit.value, time) else MISSING
     if made.form == "ipv4":
         return unit.value if re.fullmatch(r"\d+(\.\d+){3}", unit.raw) else MISSING

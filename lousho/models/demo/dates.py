@@ -27,7 +27,11 @@ DATE_PATTERN = (
 TIME_PATTERN = (
     r"\d{1,2}(?::\d{2})?(?::\d{2})?\s?(?:am|pm|a\.m\.|p\.m\.)(?!\w)|\d{1,2}:\d{2}(?::\d{2})?(?![\d:])|noon\b|midnight\b"
 )
-MOMENT_PATTERN = r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2}(?!\d))?(?![\d:])"
+_SPAN = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?)"
+MOMENT_PATTERN = (
+    rf"in\s+{_COUNT}\s+{_SPAN}\b|"
+    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2}(?!\d))?(?![\d:])"
+)
 
 _SECONDS: dict[str, float] = {"ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60} | {
     "minute": 60,
@@ -141,8 +145,11 @@ def read_time(raw: str) -> time | None:
         return None
 
 
-def read_moment(raw: str) -> datetime | None:
-    """Return the point in time of an ISO 8601 text."""
+def read_moment(raw: str, now: datetime) -> datetime | None:
+    """Return the point in time of an ISO 8601 text, or of `in 2 hours`."""
+    ahead = re.fullmatch(rf"in\s+({_COUNT})\s+({_SPAN})", raw.strip().lower())
+    if ahead:
+        return now + timedelta(seconds=_count(ahead[1]) * (seconds_in(ahead[2]) or 0))
     try:
         return datetime.fromisoformat(raw.strip())
     except ValueError:

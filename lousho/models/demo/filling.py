@@ -36,6 +36,8 @@ class Filling:
     spans: dict[Path, tuple[int, int]] = field(default_factory=lambda: {})
     partial: dict[Path, date] = field(default_factory=lambda: {})
     """Days whose time of day was not said."""
+    named: set[Path] = field(default_factory=set[Path])
+    """The fields whose value came right after their name."""
     mentions: list[Mention] = field(default_factory=lambda: [])
 
     def put(self, made: Field, value: Any, lo: int, hi: int, *extra: int) -> None:
@@ -125,6 +127,9 @@ def _formatted_in(made: Field, filling: Filling, lo: int, hi: int) -> Found | No
         value = convert.formatted(made, reading.units[index])
         if value is not MISSING:
             return Found(value, index, index + 1)
+    hour = reading.units[lo].value
+    if made.form == "time" and hi == lo + 1 and isinstance(hour, int) and 0 <= hour < 24:
+        return Found(convert.clock(time(hour)), lo, hi)
     return None
 
 

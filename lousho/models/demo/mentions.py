@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from lousho.models.demo.reading import Reading
-from lousho.models.demo.schema import Field, Path
+from lousho.models.demo.schema import Field
 from lousho.models.demo.words import ARTICLES, ASKING, STOP, split_identifier, stem
 
 _EXPLICIT = frozenset(":=")
@@ -174,9 +174,5 @@ def _ends_value(other: Mention, reading: Reading, index: int, mention: Mention) 
         return False
     before = reading.units[index - 1].low
     typed = other.value_lo < len(reading.units) and reading.units[other.value_lo].kind not in {"word", "mark"}
-    return other.whole and (typed or before in _GLUE) and not mention.explicit
-
-
-def paths_of(mentions: Sequence[Mention]) -> set[Path]:
-    """Return the paths of the parameters that were named."""
-    return {mention.made.path for mention in mentions}
+    follows_value = index == mention.value_lo + 1 and other.value_lo < len(reading.units)
+    return other.whole and (typed or before in _GLUE or follows_value) and not mention.explicit

@@ -12,6 +12,7 @@ from lousho.models.demo.dates import DAYS
 from lousho.models.demo.filling import Filling, moment_in
 from lousho.models.demo.schema import Field
 
+_HOURS = frozenset("at for by around until till to from before after".split())
 _STARTS = frozenset("star from begi sinc afte earl depa chec".split())
 _ENDS = frozenset("end to unti till due befo by late retu".split())
 
@@ -21,7 +22,9 @@ def fill_dates(filling: Filling) -> None:
     calendar = [made for made in filling.open("string") if made.form in {"date", "date-time", "time"}]
     for made in sorted(calendar, key=lambda made: made.form == "time"):
         others = [other for other in calendar if other.path not in filling.values and other.form == made.form]
-        kinds = {"date": ("date", "moment"), "time": ("time",), "date-time": ("date", "moment", "time")}[str(made.form)]
+        kinds = {"date": ("date", "moment"), "time": ("time", "moment"), "date-time": ("date", "moment", "time")}[
+            str(made.form)
+        ]
         free = [index for index, _ in filling.free(*kinds)]
         if len(others) > 1 and len(free) > 1:
             free = _mine(filling, made, free)
@@ -57,7 +60,7 @@ def _with_hours(filling: Filling, free: list[int]) -> list[int]:
 def _hour(filling: Filling) -> Found | None:
     for index, unit in filling.free("number"):
         hour = unit.value
-        if filling.before(index) == "at" and isinstance(hour, int) and 0 <= hour < 24 and not unit.measure:
+        if filling.before(index) in _HOURS and isinstance(hour, int) and 0 <= hour < 24 and not unit.measure:
             return Found(convert.clock(time(hour)), index, index + 1)
     return None
 

@@ -13,7 +13,17 @@ from datetime import date, datetime, time
 from typing import Literal, TypeAlias
 
 from lousho.models.demo import dates
-from lousho.models.demo.words import POLITE, PREPOSITIONS, STOP, fold, is_generic, split_identifier, stem
+from lousho.models.demo.words import (
+    ARTICLES,
+    POLITE,
+    PREPOSITIONS,
+    PRONOUNS,
+    STOP,
+    fold,
+    is_generic,
+    split_identifier,
+    stem,
+)
 
 LONGEST_READ = 4_000
 """Characters of a message that are read word by word; a text that begins there is still taken to its end."""
@@ -115,11 +125,11 @@ class Reading:
         return index == 0 or self.units[index - 1].raw in {".", "?", "!", ":", "\n", ";"}
 
 
-def read(source: str, *, today: date, known: Collection[str] = ()) -> Reading:
+def read(source: str, *, now: datetime, known: Collection[str] = ()) -> Reading:
     """Return `source` as units. `known` are the stems of the tools' vocabulary: a capital makes no name of them."""
     reading = Reading(source[:LONGEST_KEPT], truncated=len(source) > LONGEST_READ)
     for found in _SCAN.finditer(reading.source[:LONGEST_READ]):
-        reading.units.extend(_units_of(found, today))
+        reading.units.extend(_units_of(found, now))
     _join_number_signs(reading)
     if any(letter.islower() for letter in reading.source):
         _mark_names(reading, known)
@@ -136,7 +146,7 @@ def _join_number_signs(reading: Reading) -> None:
             units[index].end, units[index].raw = dot.end, f"{word.raw}."
 
 
-def _units_of(found: re.Match[str], today: date) -> Iterator[Unit]:
+def _units_of(found: re.Match[str], now: datetime) -> Iterator[Unit]:
     kind, raw, start, end = found.lastgroup, found.group(), found.start(), found.end()
     if kind in {"word", "mixed", "mixed_"}:
         yield from _words(raw, start)
@@ -151,8 +161,10 @@ def _units_of(found: re.Match[str], today: date) -> Iterator[Unit]:
     elif kind == "uuid":
         unit.kind, unit.value = "uuid", raw
     elif kind in {"moment", "date", "time"}:
-        read_as = {"moment": dates.read_moment, "time": dates.read_time}.get(kind)
-        value = read_as(raw) if read_as else dates.read_date(raw, today)
+        if kind == "moment":
+            value = dates.read_moment(raw, now)
+        else:
+            value = dates.read_time(raw) if kind == "time" else dates.read_date(raw, now.date())
         if value is None:
             yield from _plain(raw, start)
             return
@@ -248,4 +260,9 @@ def _is_name(reading: Reading, index: int, known: Collection[str]) -> bool:
         return False
     if unit.low in STOP and (unit.low in POLITE or not unit.raw.isupper()):
         return False
-    return not (reading.begins_sentence(index) and is_generic(unit.stem))
+    if not reading.begins_sentence(index):
+        return True
+    # What begins a sentence may be its verb: one that is known, or that an article or a number follows.
+    behind = reading.units[index + 1] if index + 1 < len(reading.units) else None
+    acts = behind is not None and (behind.low in ARTICLES | PRONOUNS or behind.kind == "number")
+    return not is_generic(unit.stem) and not acts

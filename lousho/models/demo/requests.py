@@ -90,7 +90,7 @@ def known_words(tools: Sequence[ToolView]) -> frozenset[str]:
 
 def tasks_for(message: str, tools: Sequence[ToolView], now: datetime) -> tuple[list[Task], Evidence]:
     """Return the tasks of a message, none when it asks for no tool."""
-    reading = read(message, today=now.date(), known=known_words(tools))
+    reading = read(message, now=now, known=known_words(tools))
     evidence = Evidence(reading, tools)
     clauses = clauses_of(evidence)
     requests = [clause for clause in clauses if clause.matches and not _only_states(clause, clauses, reading)]
@@ -119,11 +119,15 @@ def _tasks_of(
     matches = clause.matches or []
     options: list[tuple[tuple[float, int, bool], Match, list[Arguments]]] = []
     close = close_matches(matches)[:6]
+    named = any(match.by_name for match in close)
     for match in close:
         calls = arguments_for(match.tool, reading, clause.lo, clause.hi, now, context)
         if not match.strong and not _may_be_meant(match, calls[0], clause, reading):
             continue
-        options.append((_cost(match, calls[0], matches[0].score), match, calls))
+        cost, fewer_values, acts = _cost(match, calls[0], matches[0].score)
+        # A verb that another tool has in its name was meant for that one.
+        cost += 1.2 if named and not match.by_name else 0.0
+        options.append(((cost, fewer_values, acts), match, calls))
     if not options:
         return []
     options.sort(key=lambda option: option[0])
@@ -173,7 +177,7 @@ def _is_read(tool: ToolView) -> bool:
 
 def forced_task(message: str, tool: ToolView, now: datetime) -> Task:
     """Return the task for a tool that must be called whatever the message says."""
-    reading = read(message, today=now.date(), known=known_words([tool]))
+    reading = read(message, now=now, known=known_words([tool]))
     call = arguments_for(tool, reading, 0, len(reading.units), now)[0]
     return Task(tool, call, reading, 0, len(reading.units), 0)
 
@@ -183,7 +187,7 @@ def follow_ups(message: str, previous: Sequence[Task], now: datetime) -> list[Ta
     if not previous:
         return []
     last = previous[-1]
-    reading = read(message, today=now.date(), known=known_words([last.tool]))
+    reading = read(message, now=now, known=known_words([last.tool]))
     units = [unit for unit in reading.units if unit.kind != "mark"]
     if not units or len(units) > 12:
         return []

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lousho.models.demo.reading import Reading, Unit
 from lousho.models.demo.views import ToolView
-from lousho.models.demo.words import ARTICLES, ASKING, AUXILIARIES, JOINERS, POLITE, PRONOUNS, best_likeness, is_generic
+from lousho.models.demo.words import (
+    ARTICLES,
+    ASKING,
+    AUXILIARIES,
+    GREETINGS,
+    JOINERS,
+    POLITE,
+    PRONOUNS,
+    best_likeness,
+    is_generic,
+)
 
 _REST_OPENERS = frozenset("saying says say that reading".split())
 _TITLES = frozenset("called titled labelled labeled named".split())
@@ -153,10 +163,19 @@ def _trim(segment: Segment, reading: Reading, tool: ToolView) -> None:
     units = reading.units
     if segment.origin != "rest":
         _trim_left(segment, reading, tool)
-    while segment.hi > segment.lo and _ends_empty(units[segment.hi - 1], segment, tool):
+    while (
+        segment.hi > segment.lo
+        and not _is_greeting(units, segment)
+        and _ends_empty(units[segment.hi - 1], segment, tool)
+    ):
         segment.hi -= 1
     while segment.lo < segment.hi and units[segment.lo].kind == "mark":
         segment.lo += 1
+
+
+def _is_greeting(units: Sequence[Unit], segment: Segment) -> bool:
+    """Whether only a greeting is left that a verb acts on: `translate hello`."""
+    return segment.hi == segment.lo + 1 and segment.lo > 0 and units[segment.lo].low in GREETINGS
 
 
 def _trim_left(segment: Segment, reading: Reading, tool: ToolView) -> None:
@@ -167,7 +186,8 @@ def _trim_left(segment: Segment, reading: Reading, tool: ToolView) -> None:
     while segment.lo < segment.hi:
         unit = units[segment.lo]
         known = _names(unit, tool)
-        if unit.kind == "mark" or (unit.kind == "word" and unit.low in _EMPTY | ASKING):
+        acted_on = verb_seen and segment.origin == "direct" and unit.low in GREETINGS
+        if unit.kind == "mark" or (unit.kind == "word" and unit.low in _EMPTY | ASKING and not acted_on):
             after_article = unit.low in ARTICLES
         elif unit.kind == "word" and not verb_seen and (known or is_generic(unit.stem)):
             verb_seen = True
@@ -218,11 +238,12 @@ def _only_names_tool(segment: Segment, reading: Reading, tool: ToolView) -> bool
     if segment.origin == "rest":
         return False
     if all(
-        unit.low in _PLACES or unit.is_stop or unit.kind == "mark" for unit in reading.units[segment.lo : segment.hi]
+        unit.low in _PLACES or (unit.is_stop and unit.low not in GREETINGS) or unit.kind == "mark"
+        for unit in reading.units[segment.lo : segment.hi]
     ):
         return True
     for unit in reading.units[segment.lo : segment.hi]:
-        if unit.kind == "mark" or unit.is_stop:
+        if unit.kind == "mark" or (unit.is_stop and unit.low not in GREETINGS):
             continue
         if unit.kind != "word" or not (_names(unit, tool) or tool.vocabulary.get(unit.stem, 0.0) >= 0.8):
             return False

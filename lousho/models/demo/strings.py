@@ -16,6 +16,7 @@ from lousho.models.demo.segments import Segment, segments_of
 from lousho.models.demo.words import JOINERS, PREPOSITIONS
 
 _FLOWING = frozenset("because for about to that regarding concerning called named titled".split())
+_BORDERS = frozenset(".?!;:()[]{}<>\n")
 _LEAST = 0.15
 _AFFINE = 1.5
 
@@ -88,7 +89,7 @@ def _takes_text(made: Field) -> bool:
 
 def _sources(reading: Reading, segment: Segment, order: int) -> list[_Source]:
     units = reading.units[segment.lo : segment.hi]
-    kinds = frozenset(unit.kind for unit in units if not unit.is_stop and unit.kind != "mark")
+    kinds = frozenset(unit.kind for unit in units if not unit.is_stop and unit.kind != "mark") or frozenset({"word"})
     joined = any(unit.low in JOINERS or unit.raw == "," for unit in units)
     quoted = [segment.lo + i for i, unit in enumerate(units) if unit.kind == "quoted"]
     if quoted and segment.origin != "rest":
@@ -222,10 +223,10 @@ def _extend(filling: Filling, option: _Option, segments: Sequence[Segment]) -> N
         inside = range(following.lo, following.hi)
         if any(index in filling.taken for index in (*between, *inside)):
             break
-        if any(units[index].kind == "mark" and units[index].raw != "," for index in between):
+        if any(units[index].kind == "mark" and units[index].raw in _BORDERS for index in between):
             break
         if not all(
-            units[index].low in PREPOSITIONS or units[index].is_stop or units[index].raw == "," for index in between
+            units[index].low in PREPOSITIONS or units[index].is_stop or units[index].kind == "mark" for index in between
         ):
             break
         stop = following.hi

@@ -18,8 +18,9 @@ from lousho.models.demo.mentions import Mention, find_mentions, value_end
 from lousho.models.demo.moments import fill_dates
 from lousho.models.demo.reading import Unit
 from lousho.models.demo.schema import Field, looks_like_example
-from lousho.models.demo.words import JOINERS, NEGATIONS, best_likeness, is_generic, likeness
+from lousho.models.demo.words import GREETINGS, JOINERS, NEGATIONS, best_likeness, is_generic, likeness
 
+_INTRODUCING = frozenset("with and , the using ( a an set use its of for in from on by to".split())
 _AMOUNTS = frozenset("max limi coun numb top size amou quan maxi".split())
 _OPERATORS = frozenset("+-*/^%()×÷")
 _VERBS = frozenset("is are was were has have can will should".split())
@@ -58,6 +59,7 @@ def _fill_mentioned(filling: Filling, mention: Mention) -> None:
     found = value_in(made, filling, mention.value_lo, end, exact=True, whole=mention.whole)
     if found is not None:
         filling.put(made, found.value, found.lo, found.hi, *mention.glue)
+        filling.named.add(made.path)
 
 
 def _follows_directly(filling: Filling, mention: Mention) -> bool:
@@ -82,12 +84,12 @@ def _follows_directly(filling: Filling, mention: Mention) -> bool:
         return not unit.is_stop or unit.low in convert.COUNTING
     if not mention.whole or made.form or made.is_identifier or unit.is_preposition or unit.low in JOINERS | _VERBS:
         return False
-    if unit.is_stop and not unit.raw[0].isupper():
-        return False
     before = filling.reading.units[mention.lo - 1].low if mention.lo > filling.lo else ","
-    return before in {"with", "and", ",", "the", "using", "(", "a", "an", "set", "use", "its"} and not _is_tool_noun(
-        filling, mention
-    )
+    if unit.is_stop and not unit.raw[0].isupper() and not (before == "with" and unit.low in GREETINGS):
+        return False
+    if mention.lo - 1 in filling.taken:
+        return not _is_tool_noun(filling, mention)
+    return before in _INTRODUCING and not _is_tool_noun(filling, mention)
 
 
 def _is_tool_noun(filling: Filling, mention: Mention) -> bool:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import pairwise
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _RUN = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)*")
@@ -31,6 +30,8 @@ POLITE = frozenset(
     " id im ill ive youd wish try actually currently again so well then there here really very more up out off back"
     " go going something anything everything else much many".split()
 )
+GREETINGS = frozenset("hi hello hey thanks thank ok okay sure".split())
+"""Polite words that are the subject themselves when a verb acts on them: `translate hello`."""
 PREPOSITIONS = frozenset(
     "in to for from at with on by about into onto as of without under over near per until till before after since using via"
     " within between against around through toward towards inside regarding concerning called titled labelled labeled"
@@ -40,24 +41,32 @@ PREPOSITIONS = frozenset(
 JOINERS = frozenset("and or plus versus vs than nor but und oder et ou".split())
 STOP = ARTICLES | PRONOUNS | AUXILIARIES | ASKING | POLITE | PREPOSITIONS | JOINERS | NEGATIONS | {"if", "s", "t"}
 
-# Verbs that mean much the same in any tool set. Only the first four letters count, so that every form of a verb is
-# found; a verb of these families is weak evidence by itself, because half of all tools begin with one.
-_FAMILIES: tuple[frozenset[str], ...] = tuple(
-    frozenset(family.split())
-    for family in (
-        "get show find look fetc retr read see open chec view tell give list sear disp what whic who wher when how quer any",
-        "add crea make inse put regi reco writ save book sche rese appe log stor open plac remi reme set",
-        "dele remo canc drop clea eras disc dele purg",
-        "upda chan edit modi set rena move adju swit repl",
-        "send mail emai post noti mess tell forw shar subm",
-        "comp fini mark clos tick done chec",
-        "calc comp sum add conv work eval",
-        "star begi run exec laun trig",
-        "stop end paus halt kill abor",
-    )
+# Verbs that mean much the same in any tool set, by the beginning of their stem; a digit says how many more letters it
+# may have. A verb of these families is weak evidence by itself, because half of all tools begin with one.
+_FAMILIES = (
+    "any chec1 displ2 fetc1 find get giv1 how list look looku1 open quer1 read retri2 sear2 see show tell view",
+    "add creat mak1 inser1 put regis1 recor1 writ sav1 book schedu1 reser1 appen1 log stor open plac remin1 remem1 set",
+    "delet remov cance2 drop clea1 eras disca2 purg",
+    "updat chang edit modif1 set renam mov1 adjus1 switc1 replac",
+    "send mail emai1 post notif1 messag tell forwa2 shar submi2",
+    "complet finis1 mark clos tick done chec1",
+    "calculat comput sum add conver1 evaluat",
+    "star1 begi1 run execut launc1 trig1",
+    "stop end paus halt kill abor1",
 )
 
 
+def _beginnings() -> dict[str, list[tuple[int, int]]]:
+    """Return the beginning of each verb's stem with the letters it may go on for and its family."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for number, family in enumerate(_FAMILIES):
+        for entry in family.split():
+            beginning = entry.rstrip("0123456789")
+            found.setdefault(beginning, []).append((int(entry[len(beginning) :] or 0), number))
+    return found
+
+
+_BEGINNINGS = _beginnings()
 # Of these, the ones that say least: what they act on decides.
 _LIGHT = frozenset("get show tell give find list make crea see look chec view do take what how whic".split())
 
@@ -118,9 +127,19 @@ def content_stems(text: str) -> list[str]:
     return [stem(word) for word in words_in(text) if fold(word) not in STOP and len(fold(word)) > 1]
 
 
+@lru_cache(maxsize=8192)
 def families_of(word: str) -> frozenset[int]:
-    """Return the numbers of the verb families a folded word or stem belongs to."""
-    return frozenset(index for index, family in enumerate(_FAMILIES) if word[:4] in family)
+    """Return the numbers of the verb families a word or stem belongs to."""
+    if word in ASKING:
+        return frozenset({0})
+    # A stem must not be cut once more, a word must: both are looked up.
+    return frozenset(
+        number
+        for root in (word, stem(word))
+        for length in range(2, len(root) + 1)
+        for longest, number in _BEGINNINGS.get(root[:length], ())
+        if len(root) - length <= longest
+    )
 
 
 def is_generic(word: str) -> bool:
@@ -171,12 +190,6 @@ def likeness(left: str, right: str) -> float:
 def best_likeness(word: str, others: Iterable[str]) -> float:
     """Return the highest likeness of `word` with any of `others`."""
     return max((likeness(word, other) for other in others), default=0.0)
-
-
-def joined_pairs(stems: list[str]) -> Iterator[str]:
-    """Return neighbouring words written as one, for `note book` against `notebook`."""
-    for left, right in pairwise(stems):
-        yield left + right
 
 
 def humanise(name: str) -> str:
