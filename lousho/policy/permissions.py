@@ -142,7 +142,9 @@ def _check_ttl(ttl_ms: Any, action: str, where: str) -> None:
     if action != "ask":
         raise ConfigurationError(f"'{where}.ttlMs': only an 'ask' rule can expire.", field=where)
     if isinstance(ttl_ms, bool) or not isinstance(ttl_ms, (int, float)) or not 0 < ttl_ms <= LONGEST_TTL_MS:
-        raise ConfigurationError(f"'{where}.ttlMs': must be a number of milliseconds above 0, at most 100 years.", field=where)
+        raise ConfigurationError(
+            f"'{where}.ttlMs': must be a number of milliseconds above 0, at most 100 years.", field=where
+        )
 
 
 def _matcher(tool: Any, where: str) -> str | tuple[str, ...] | re.Pattern[str]:
