@@ -53,6 +53,39 @@ def whole_number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
 
+def columns_of(stream: TextIO | None) -> int | None:
+    """Return how many columns the terminal behind `stream` has; None where there is none."""
+    if stream is None or not is_terminal(stream):
+        return None
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or None
+    except (OSError, ValueError):
+        return None
+
+
+def folded(text: str, columns: int | None, *, used: int = 0, indent: str = "") -> str:
+    """Return `text` with lines of at most `columns` characters, broken between words; without `columns` as it is.
+
+    `used` columns of the first line are taken already; what continues a line begins with `indent`. A longer word stays
+    whole.
+    """
+    if columns is None:
+        return text
+    rows: list[str] = []
+    for line in text.split("\n"):
+        first, *words = line.split(" ")
+        row = first
+        for word in words:
+            if row.strip() and used + len(row) + 1 + len(word) > columns:
+                rows.append(row.rstrip())
+                row, used = indent + word, 0
+            else:
+                row += f" {word}"
+        rows.append(row)
+        used = 0
+    return "\n".join(rows)
+
+
 class Painted(NamedTuple):
     """A piece of a line in a style of ours. Plain pieces may come from anywhere: their own colour codes are taken out."""
 
@@ -86,9 +119,13 @@ class Console:
         except (OSError, ValueError):
             self.abandon_stderr()
 
-    def error(self, text: str) -> None:
-        """Write `error: <text>` to stderr."""
-        self.say(paint("error:", "red"), f" {text}")
+    def error(self, text: str, *, fold: bool = True) -> None:
+        """Write `error: <text>` to stderr; `fold=False` keeps a command line in it whole, to be copied."""
+        self.say(paint("error:", "red"), f" {folded(text, columns_of(self.stderr), used=7) if fold else text}")
+
+    def tell(self, text: str, *styles: Style) -> None:
+        """Write sentences to stderr, on a terminal with line breaks between words only."""
+        self.say(paint(folded(text, columns_of(self.stderr)), *styles))
 
     def flush(self) -> None:
         """Push out what was written; raises what the stream raises, so that a full disk is not silent."""

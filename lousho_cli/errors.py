@@ -62,7 +62,7 @@ def report(error: BaseException, console: Console) -> int:
     from lousho.scaffold.errors import InitUsageError
 
     if isinstance(error, InitUsageError):
-        console.say(str(error))
+        console.tell(str(error))
         return USAGE
 
     from lousho.core.sdk_error import SDKError
@@ -76,7 +76,7 @@ def report(error: BaseException, console: Console) -> int:
         name = type(error).__name__
         console.error(f"unexpected {name}: {first_line}" if first_line else f"unexpected {name}")
         if not debugging():
-            console.say(f"To see where it happened, run the command again with {_set_debug()}.")
+            console.tell(f"To see where it happened, run the command again with {_set_debug()}.")
     return FAILED
 
 
@@ -117,11 +117,11 @@ def _report_usage(error: UsageError, console: Console) -> int:
     usage = f"usage: {error.usage}" if error.usage else ""
     console.error(error.message)
     if error.code in POINTING_CODES and usage:
-        console.say(f"[{error.code}] {usage}")
+        console.tell(f"[{error.code}] {usage}")
         return USAGE
-    console.say(help_line(SDKError(error.message, code=error.code)))
+    console.tell(help_line(SDKError(error.message, code=error.code)))
     if usage:
-        console.say(usage)
+        console.tell(usage)
     return USAGE
 
 

@@ -66,9 +66,9 @@ class Conversation:
     def complain(self, error: BaseException) -> None:
         """Show a failure with its code and fix."""
         message, fix = failure_lines(error)
-        self._screen.line(f"error: {message}", "red")
+        self._screen.sentences(f"error: {message}", "red")
         if fix is not None:
-            self._screen.line(fix)
+            self._screen.sentences(fix)
         if debugging():
             self._screen.line("".join(traceback.format_exception(error)).rstrip(), "dim")
 

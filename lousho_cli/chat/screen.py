@@ -17,7 +17,7 @@ from typing import Any, TextIO
 
 from lousho.core.console_text import safe_text
 from lousho_cli.chat.pieces import Pieces
-from lousho_cli.console import Style, colours_wanted
+from lousho_cli.console import Style, colours_wanted, columns_of, folded
 
 _CODES: dict[Style, str] = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 FALLBACK_WIDTH = 80
@@ -69,6 +69,10 @@ class Screen:
         with self.lock:
             self.fresh_line()
             self._put(self.talk, f"{text}\n", *styles)
+
+    def sentences(self, text: str, *styles: Style) -> None:
+        """Write lines of talk of our own, on a terminal with line breaks between words only."""
+        self.line(folded(text, columns_of(self.talk)), *styles)
 
     def data(self, text: str) -> None:
         """Write whole lines that a command was asked for, such as the transcript."""

@@ -15,7 +15,7 @@ from lousho_cli.chat.repl import ChatRepl
 from lousho_cli.chat.screen import Screen
 from lousho_cli.chat.signals import signals_to
 from lousho_cli.chat.slash import COMMANDS
-from lousho_cli.console import Console, is_terminal, paint
+from lousho_cli.console import Console, is_terminal
 from lousho_cli.errors import UsageError, debugging
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def _load_and_talk(path: str, model: str | None, session_id: str | None, console
     dotenv = load_dotenv_file(Path.cwd())
     unread = unread_dotenv_note(path)
     for note in (*dotenv.notes, *([unread] if unread is not None else [])):
-        console.say(paint(f"note: {note}", "dim"))  # before the load, which may fail for want of what the file sets
+        console.tell(f"note: {note}", "dim")  # before the load, which may fail for want of what the file sets
     target = load_target(path, command="chat", model=model)
     for note in target.notes:
-        console.say(paint(f"note: {note}", "dim"))
+        console.tell(f"note: {note}", "dim")
 
     def create_agent(other_model: str | None) -> Agent:
         if other_model is None:
@@ -71,7 +71,7 @@ async def _talk(path: Path, create_agent: CreateAgent, session_id: str | None, c
             _show_log(screen, stack)
         code = await repl.run()
     if lines.interactive and repl.turns:
-        console.say(paint("this session was in memory and ends here", "dim"))
+        console.tell("this session was in memory and ends here", "dim")
     return code
 
 
@@ -95,7 +95,7 @@ def _lines(path: Path, screen: Screen, console: Console, stack: ExitStack) -> Li
     from lousho_cli.chat.history import open_history
     from lousho_cli.chat.terminal import TerminalLines
 
-    history = open_history(path, lambda note: console.say(paint(f"note: {note}", "dim")))
+    history = open_history(path, lambda note: console.tell(f"note: {note}", "dim"))
     return stack.enter_context(TerminalLines(screen, console.stdin, shown, history, commands=list(COMMANDS)))
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lousho_cli.console import Console, Style, paint
+from lousho_cli.console import Console, Style, columns_of, folded, paint
 from lousho_cli.errors import FAILED
 from lousho_cli.options import OptionalAgentPath
 
 if TYPE_CHECKING:
-    from lousho.diagnose.report import Check, Report, Status
+    from lousho.diagnose.report import Report, Status
 
 EXAMPLES = (
     ("lousho doctor", "this machine and the keys"),
@@ -60,18 +60,17 @@ def doctor(
 
 def show(report: Report, console: Console) -> None:
     """Print the report for a person."""
+    columns = columns_of(console.stdout)
     console.out("lousho doctor\n")
     for check in report.checks:
         tag, style = _TAGS[check.status]
-        console.out(paint(tag, style), f" {_line(check)}")
+        console.out(paint(tag, style), f" {_folded(f'{check.name}: {check.found}', columns)}")
         if check.fix is not None:
-            console.out(f"{FIX_INDENT}fix: {_indented(check.fix)}")
+            console.out(f"{FIX_INDENT}{_folded(f'fix: {check.fix}', columns)}")
     console.out(f"\n{report.summary}")
 
 
-def _line(check: Check) -> str:
-    return f"{check.name}: {_indented(check.found)}"
-
-
-def _indented(text: str) -> str:
-    return text.replace("\n", f"\n{FIX_INDENT}")
+def _folded(text: str, columns: int | None) -> str:
+    """Return `text` to write behind a tag, its further lines below its first."""
+    indented = text.replace("\n", f"\n{FIX_INDENT}")
+    return folded(indented, columns, used=len(FIX_INDENT), indent=FIX_INDENT)

@@ -149,7 +149,7 @@ def tell(made: MadeProject, console: Console) -> int:
     here = _here()
     retry = install_line(options, here)
     if made.failure is not None:
-        console.error(f"{made.failure}.\nThe project is complete. To install again: {retry}")
+        console.error(f"{made.failure}.\nThe project is complete. To install again: {retry}", fold=False)
         return FAILED
     if made.interrupted:
         console.say(f"Interrupted. The project is complete. To install: {retry}")
