@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 import math
 import sys
 import threading
-from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from hostile import ANSWER, asks, chunks, play, told, within, wrong
+from hostile import ANSWER, act_in_both, acting, asks, chunks, play, told, within, wrong
 from pydantic import BaseModel, field_validator
 from runs import WAIT, call, calls, of_type, types
 
@@ -46,33 +44,11 @@ class Mute(Exception):
         raise ValueError("nor this")
 
 
-def tools_that(act: Any) -> list[Any]:
-    """Return one async and one sync tool that do the same."""
-
-    async def awaited(arguments: dict[str, Any]) -> Any:
-        return act()
-
-    def blocking(arguments: dict[str, Any]) -> Any:
-        return act()
-
-    schema = {"type": "object", "properties": {}}
-    return [
-        define_tool(name="awaited", description="Act", input=schema, execute=awaited),
-        define_tool(name="blocking", description="Act", input=schema, execute=blocking),
-    ]
-
-
 def raising(error: BaseException) -> Any:
     def act() -> None:
         raise error
 
     return act
-
-
-async def run_both(act: Any, **options: Any) -> Any:
-    """Run both tools in one step and return what was played."""
-    model = mock_model([calls(("awaited", {}), ("blocking", {})), "Done."])
-    return await play(create_agent(provider=model, tools=tools_that(act), **options).stream("go"))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +73,7 @@ async def run_both(act: Any, **options: Any) -> Any:
     ],
 )
 async def test_whatever_a_tool_raises_is_told_to_the_model_and_the_run_goes_on(error, name, message):
-    played = await run_both(raising(error))
+    played = await act_in_both(raising(error))
     assert played.ended.text == "Done."
     for result in told(played.ended):
         assert (result["error"], result["kind"]) == (name, "execution")
@@ -111,7 +87,7 @@ async def test_whatever_a_tool_raises_is_told_to_the_model_and_the_run_goes_on(e
 @pytest.mark.parametrize("name", ["awaited", "blocking"])
 async def test_an_exit_that_is_no_exception_ends_the_run_with_a_whole_stream(error, name):
     model = mock_model([call(name), "never"])
-    played = await play(create_agent(provider=model, tools=tools_that(raising(error))).stream("go"))
+    played = await play(create_agent(provider=model, tools=acting(raising(error))).stream("go"))
     assert type(played.error) is type(error)
     assert types(played.events)[-3:] == ["step.done", "error", "run.done"]
 
@@ -124,7 +100,7 @@ async def test_an_error_that_stops_the_run_stops_it_out_of_a_group_too(name):
     error = ExceptionGroup("g", [ValueError("v"), ExceptionGroup("inner", [Stop("enough")])])
     model = mock_model([call(name), "never"])
     with pytest.raises(Stop, match="enough"):
-        await create_agent(provider=model, tools=tools_that(raising(error))).send("go")
+        await create_agent(provider=model, tools=acting(raising(error))).send("go")
 
 
 async def test_a_tool_that_cancels_its_own_task_cancels_only_itself():
@@ -141,117 +117,6 @@ async def test_a_tool_that_cancels_its_own_task_cancels_only_itself():
     played = await play(agent.stream("go"))
     assert played.ended.text == "Done."
     assert told(played.ended)[0]["error"] == "CancelledError"
-
-
-class Fighter:
-    """Whatever is asked of it, it raises."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise RuntimeError(name)
-
-    def __str__(self) -> str:
-        raise RuntimeError("str")
-
-    __repr__ = __str__
-
-
-class BadMapping(Mapping[str, int]):
-    def __getitem__(self, key: str) -> int:
-        raise RuntimeError(key)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(["a"])
-
-    def __len__(self) -> int:
-        return 1
-
-
-@dataclasses.dataclass
-class Person:
-    name: str
-    friends: list[Person] = dataclasses.field(default_factory=lambda: [])
-
-
-def circle() -> list[Any]:
-    items: list[Any] = []
-    items.append(items)
-    return items
-
-
-def deep() -> Any:
-    value: Any = 1
-    for _ in range(100_000):
-        value = [value]
-    return value
-
-
-def friends() -> Person:
-    people = [Person(f"p{number}") for number in range(30)]
-    for person in people:
-        person.friends = people
-    return people[0]
-
-
-def bomb() -> Any:
-    value: Any = ["x"] * 10
-    for _ in range(60):
-        value = [value] * 10
-    return value
-
-
-@pytest.mark.spec("HAZ-20")
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        pytest.param(circle, '["[circular]"]', id="a cycle"),
-        pytest.param(lambda: {1, 2}, "[1,2]", id="a set"),
-        pytest.param(lambda: {(1, 2): "a", None: "b", 3: "c"}, '{"(1, 2)":"a","null":"b","3":"c"}', id="odd keys"),
-        pytest.param(lambda: b"\x00\xff", '{"$bytes":"AP8="}', id="bytes"),
-        pytest.param(
-            lambda: [2**70, 10**10_000], '["1180591620717411303424","[integer of 33220 bits]"]', id="huge numbers"
-        ),
-        pytest.param(lambda: [math.nan, -math.inf], "[null,null]", id="numbers that JSON lacks"),
-        pytest.param(Fighter, "[Fighter]", id="an object that fights back"),
-        pytest.param(lambda: {Fighter(): 1}, '{"[Fighter]":1}', id="a key that fights back"),
-        pytest.param(BadMapping, "[BadMapping]", id="a mapping that raises"),
-        pytest.param(lambda: "a\ud800", "a\ufffd", id="half a surrogate pair"),
-        pytest.param(lambda: "\ud83d\ude00", "\U0001f600", id="a surrogate pair"),
-        pytest.param(lambda: None, "null", id="nothing"),
-        pytest.param(lambda: float, "<class 'float'>", id="a class"),
-    ],
-)
-async def test_results_that_json_cannot_hold_are_serialized_and_do_not_fail_the_run(make, text):
-    played = await run_both(make)
-    assert [message.content for message in played.ended.messages if message.role == "tool"] == [text, text]
-    assert played.ended.tool_errors is None
-
-
-@pytest.mark.parametrize("make", [deep, friends, bomb, lambda: list(range(1_200_000)), lambda: "x" * 50_000_000])
-async def test_results_of_any_size_come_back_bounded(make):
-    model = mock_model([call("awaited"), "Done."])
-    played = await play(create_agent(provider=model, tools=tools_that(make)).stream("go"))
-    assert played.ended.text == "Done."
-    for message in played.ended.messages:
-        assert len(str(message.content)) <= 50_100
-
-
-async def test_a_generator_is_no_result_and_the_model_is_told_so():
-    def numbers(arguments: dict[str, Any]) -> Iterator[int]:
-        yield 1
-
-    schema = {"type": "object", "properties": {}}
-    plain = define_tool(name="numbers", description="Count", input=schema, execute=numbers)
-    played = await play(create_agent(provider=mock_model([call("numbers"), "Done."]), tools=[plain]).stream("go"))
-    assert "async generator" in told(played.ended)[0]["message"]
-
-
-async def test_a_coroutine_that_a_plain_function_returns_is_awaited():
-    async def later() -> str:
-        return "late"
-
-    model = mock_model([calls(("awaited", {}), ("blocking", {})), "Done."])
-    played = await play(create_agent(provider=model, tools=tools_that(later)).stream("go"))
-    assert told(played.ended) == ["late", "late"]
 
 
 async def test_a_generator_tool_that_ignores_the_abort_is_not_heard_any_more():

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runs import WAIT, ChunkProvider
+from runs import WAIT, ChunkProvider, calls
 
-from lousho import AgentRun, Message, RunResult
+from lousho import AgentRun, Message, RunResult, create_agent, define_tool
 from lousho.core.events import AgentEvent
 from lousho.core.messages import FunctionCall, ToolCall
 from lousho.models.provider import Finish, ModelRequest, TextDelta, ToolCallChunk
-from lousho.testing import check_event_order
+from lousho.testing import check_event_order, mock_model
 
 
 def chunks(*turns: Sequence[Any]) -> ChunkProvider:
@@ -130,3 +130,25 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def acting(act: Any) -> list[Any]:
+    """Return one async and one sync tool that do the same."""
+
+    async def awaited(arguments: dict[str, Any]) -> Any:
+        return act()
+
+    def blocking(arguments: dict[str, Any]) -> Any:
+        return act()
+
+    schema = {"type": "object", "properties": {}}
+    return [
+        define_tool(name="awaited", description="Act", input=schema, execute=awaited),
+        define_tool(name="blocking", description="Act", input=schema, execute=blocking),
+    ]
+
+
+async def act_in_both(act: Any, **options: Any) -> Any:
+    """Run both tools in one step and return what was played."""
+    model = mock_model([calls(("awaited", {}), ("blocking", {})), "Done."])
+    return await play(create_agent(provider=model, tools=acting(act), **options).stream("go"))
