@@ -266,6 +266,28 @@ def yes_or_no(reading: Reading, lo: int, hi: int) -> bool | None:
     return None
 
 
+def fit_json(leaf: Field, value: Any) -> Any:
+    """Return a JSON value as the field's type, `MISSING` when it is of another."""
+    if leaf.kind == "string" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return fit_string(leaf, str(value))
+    if leaf.kind in {"number", "integer"} and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return fit_number(leaf, value)
+    if leaf.kind in {"number", "integer"} and isinstance(value, str):
+        try:
+            return fit_number(leaf, float(value))
+        except ValueError:
+            return MISSING
+    if leaf.kind == "choice":
+        return next((choice for choice in leaf.choices if fold(str(choice)) == fold(str(value))), MISSING)
+    if leaf.kind == "list" and leaf.item is not None and isinstance(value, list):
+        items = [fit_json(leaf.item, item) for item in cast("list[Any]", value)]
+        return MISSING if MISSING in items else items
+    kinds = {"boolean": bool, "list": list, "record": dict, "table": dict}
+    if leaf.kind == "any" or (leaf.kind in kinds and isinstance(value, kinds[leaf.kind])):
+        return cast("Any", value)
+    return MISSING
+
+
 def complaint(made: Field, value: Any) -> str | None:
     """Return what is wrong with a value that has the right type, as the end of a sentence; `None` when nothing is."""
     schema = made.schema

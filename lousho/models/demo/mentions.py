@@ -49,7 +49,7 @@ def find_mentions(
     stems: list[tuple[str, int]] = [
         (part, index)
         for index in range(lo, hi)
-        if reading.units[index].kind == "word"
+        if reading.units[index].kind in {"word", "mixed"}
         for part in reading.units[index].parts
     ]
     phrases = _phrases(fields, parents)
@@ -60,6 +60,8 @@ def find_mentions(
             piece = stems[position : position + len(words)]
             if tuple(part for part, _ in piece) != words or not _adjacent(reading, piece):
                 continue
+            if any(reading.units[index].kind == "mixed" and reading.units[index].parts != words for _, index in piece):
+                continue  # `notes.txt` names no parameter, `customer.name` does
             found.append(_mention(reading, piece[0][1], piece[-1][1] + 1, hi, made, whole))
             position += len(words) - 1
             break

@@ -206,7 +206,8 @@ def _words(raw: str, start: int) -> Iterator[Unit]:
         yield _word(raw[:-1], start)
         yield Unit("mark", start + len(raw) - 1, start + len(raw), raw[-1], raw[-1], low=raw[-1])
     else:
-        yield Unit("mixed", start, start + len(raw), raw, raw.lstrip("#"), low=fold(raw), stem=fold(raw))
+        parts = tuple(stem(part) for part in split_identifier(raw)) if letters_only and "." in raw else ()
+        yield Unit("mixed", start, start + len(raw), raw, raw.lstrip("#"), low=fold(raw), stem=fold(raw), parts=parts)
 
 
 def _word(raw: str, start: int) -> Unit:

@@ -12,7 +12,7 @@ from lousho.core.messages import Message, text_of
 from lousho.models.demo import convert
 from lousho.models.demo.convert import MISSING
 from lousho.models.demo.schema import Field, as_list, as_mapping
-from lousho.models.demo.words import fold, humanise, split_identifier, stem
+from lousho.models.demo.words import humanise, split_identifier, stem
 
 _LONGEST_JSON = 400_000
 _DEEPEST = 4
@@ -98,7 +98,7 @@ def recall(leaf: Field, outcome: Outcome, pick: str = "") -> Any:
     for words, value in _entries(outcome.value, pick):
         score = _same_name(leaf, words, owners)
         if score > best[0]:
-            fitted = fit_json(leaf, value)
+            fitted = convert.fit_json(leaf, value)
             if fitted is not MISSING:
                 best = (score, fitted)
     return best[1]
@@ -108,7 +108,7 @@ def recall_argument(leaf: Field, outcome: Outcome) -> Any:
     """Return the value an earlier call was given for a field of the same name."""
     for words, value in _entries(dict(outcome.arguments), ""):
         if _same_name(leaf, words, set()) >= 1.0:
-            return fit_json(leaf, value)
+            return convert.fit_json(leaf, value)
     return MISSING
 
 
@@ -140,25 +140,6 @@ def _same_name(leaf: Field, words: tuple[str, ...], owners: set[str]) -> float:
     if words[-1] == wanted[-1] and set(wanted[:-1]) <= owners | set(words):
         return 0.8
     return 0.0
-
-
-def fit_json(leaf: Field, value: Any) -> Any:
-    """Return a JSON value as the field's type, `MISSING` when it is of another."""
-    if leaf.kind == "string" and isinstance(value, (str, int, float)) and not isinstance(value, bool):
-        return convert.fit_string(leaf, str(value))
-    if leaf.kind in {"number", "integer"} and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return convert.fit_number(leaf, value)
-    if leaf.kind in {"number", "integer"} and isinstance(value, str):
-        try:
-            return convert.fit_number(leaf, float(value))
-        except ValueError:
-            return MISSING
-    if leaf.kind == "choice":
-        return next((choice for choice in leaf.choices if fold(str(choice)) == fold(str(value))), MISSING)
-    kinds = {"boolean": bool, "list": list, "record": dict, "table": dict}
-    if leaf.kind == "any" or (leaf.kind in kinds and isinstance(value, kinds[leaf.kind])):
-        return cast("Any", value)
-    return MISSING
 
 
 def shorten(text: str, limit: int = _LONGEST_STRING) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from lousho.models.demo import convert
 from lousho.models.demo.convert import MISSING, Found
 from lousho.models.demo.filling import Filling, table_in, value_in
+from lousho.models.demo.inline_json import fill_json
 from lousho.models.demo.linking import preposition_affinity
 from lousho.models.demo.mentions import Mention, find_mentions, value_end
 from lousho.models.demo.moments import fill_dates
@@ -28,6 +29,7 @@ _VERBS = frozenset("is are was were has have can will should".split())
 
 def fill_typed(filling: Filling) -> None:
     """Fill everything whose type, format or name decides: all but free-form strings."""
+    fill_json(filling)
     filling.mentions = find_mentions(filling.reading, filling.lo, filling.hi, filling.fields, filling.parents)
     for explicit in (True, False):
         for mention in filling.mentions:
