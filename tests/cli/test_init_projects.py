@@ -48,6 +48,7 @@ def test_the_projects_own_tests_pass_without_a_key(
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
+    assert "warning" not in (done.stdout + done.stderr).lower()
 
 
 @pytest.mark.spec("BEY-13")
@@ -181,7 +182,7 @@ def test_from_nothing_to_a_chat_and_passing_tests(run_lousho: RunLousho, tmp_pat
     path = f"{programs}:/usr/bin:/bin"
 
     done = run_lousho(["init", "my-agent"], env={"PATH": path})
-    *_, cd, chat, copy = (line.strip() for line in done.stdout.splitlines())
+    *_, cd, copy, chat = (line.strip() for line in done.stdout.splitlines())
 
     def typed(line: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -196,7 +197,7 @@ def test_from_nothing_to_a_chat_and_passing_tests(run_lousho: RunLousho, tmp_pat
         )
 
     project = tmp_path / "my-agent"
-    assert (done.returncode, cd, chat, copy) == (0, "cd my-agent", "uv run lousho chat .", "cp .env.example .env")
+    assert (done.returncode, cd, copy, chat) == (0, "cd my-agent", "cp .env.example .env", "uv run lousho chat .")
     assert (project / ".git").is_dir()
     assert (project / ".venv" / "bin" / "python").exists()
     talked = typed(f"printf 'hi\\n' | {chat}")
