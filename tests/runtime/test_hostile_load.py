@@ -146,7 +146,7 @@ async def test_thousands_of_runs_leave_no_task_no_thread_no_file_and_no_listener
     await asyncio.gather(*[one(random.Random(-number), shared) for number in range(200)])
     gc.collect()
     tasks, threads, files = asyncio.all_tasks(), threading.active_count(), open_files()
-    for start in range(0, sized(2_000, 20_000), 100):
+    for start in range(0, sized(600, 20_000), 100):
         await asyncio.wait_for(
             asyncio.gather(*[one(random.Random(start + number), shared) for number in range(100)]), BOUND
         )
