@@ -75,7 +75,7 @@ def explain(error: BaseException, file: Path, load: CodeLoad) -> ImportFailure:
 
 
 def _line_of(error: SyntaxError) -> str:
-    """Return ` in `<the line>``, without anything that looks like a key; an empty text where the line is not known."""
+    """Return what to add to a message: the line itself without anything that looks like a key; empty if not known."""
     from lousho.models.errors import redact
 
     line = one_line((error.text or "").strip(), _LONGEST_LINE)

