@@ -79,7 +79,7 @@ def test_a_huge_key_is_shortened_and_costs_nothing():
     started = time.perf_counter()
     message = unknown_key_message("k" * 1_000_000, OPTIONS * 100)
     assert len(message) < 200
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < 10
 
 
 @given(st.text(max_size=40), st.lists(st.text(max_size=20), max_size=8))
