@@ -176,9 +176,10 @@ async def test_issues_without_a_hint_lead_to_a_question_that_repeats_them():
     assert arguments(third) == [{"place": "Rome"}]
 
 
-async def test_it_never_makes_more_than_eight_calls_for_one_message():
+@pytest.mark.parametrize("between", ["; forecast for ", " and ", ", "])
+async def test_it_never_makes_more_than_eight_calls_for_one_message(between: str):
     places = "Aar Bol Cuz Dax Evo Fib Gar Hul Ijo Jek Kom Lut".split()
-    messages = [user("; ".join(f"forecast for {place}" for place in places))]
+    messages = [user(f"forecast for {between.join(places)}")]
     made = 0
     for _ in range(12):
         response = await respond(*messages)

@@ -5,10 +5,15 @@ arguments, reacts to results, errors and refusals, asks for what is missing, and
 
     provider -> conversation (the transcript replayed) -> requests (clauses, tools, arguments) -> phrases
 
-Nothing in it knows any particular tool. Its pieces, from the letters up: `words` and `dates`, `reading` (a message as
-units), `schema` (a tool's fields), `choose` and `clauses` (which tool), `mentions`, `convert`, `segments`, `filling`,
-`strings` and `arguments` (with what), `results`, `repair` and `completion` (what came back), `talk`, `examples`,
-`answers` and `phrases` (what is said).
+Nothing in it knows any particular tool. Its pieces, from the letters up:
+
+* what was said: `words`, `dates`, `reading` (a message as units), `talk` (small talk)
+* what there is: `schema` (the fields of a tool), `linking` (prepositions and fields), `views` (a tool and its words)
+* which tool: `choose`, `clauses`
+* with what: `mentions`, `convert`, `segments`, `filling`, `typed`, `moments`, `inline_json`, `strings`, `variants`,
+  `arguments`
+* what came back: `results`, `repair`, `completion`
+* what is said: `examples`, `answers`, `phrases`
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from lousho.models.demo.reading import Reading
 from lousho.models.demo.words import ARTICLES, ASKING, NEGATIONS, PRONOUNS
 
 _SENTENCE_ENDS = frozenset(".?!;\n")
-_SEQUENCE = frozenset("then afterwards afterward".split())
-_SOFT = frozenset(", and also plus & but".split())
-MOST_CLAUSES = 12
+_SEQUENCE = frozenset("then afterwards afterward dann danach puis luego".split())
+_SOFT = frozenset(", and also plus & but und et".split())
+MOST_CLAUSES = 30
 _MOST_ATOMS = 60
 _OPENING = 60
 """Units at the beginning of a clause that say what it is about."""
