@@ -52,7 +52,7 @@ def test_the_package_manager_runs_in_the_project(
     assert done.returncode == 0
     assert (project / "ran").read_text(encoding="utf-8").splitlines() == [line, str(project), ""]
     assert done.stderr.splitlines() == [f"$ {line}", "working"]
-    assert done.stdout.splitlines()[-2] == f"  {manager} run lousho chat ."
+    assert done.stdout.splitlines()[-1] == f"  {manager} run lousho chat ."
     assert (project / ".git").is_dir()
 
 
