@@ -67,7 +67,11 @@ class Copy:
     """A copy of the tree in which lines are broken; the working tree is never touched."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
+        self.folder = folder / "tree"
+        self.folder.mkdir()
+        self.measured = folder / "measured"  # beside the copy: a test may look at what its tree holds
+        self.measured.mkdir()
+        folder = self.folder
         for source in ROOT.iterdir():
             target = folder / source.name
             if source.name in LINKED:
@@ -144,7 +148,7 @@ def measure(copy: Copy, verdict: Verdict) -> tuple[dict[str, set[int]], float]:
     if not verdict.tests:
         verdict.broken, verdict.note = True, "no passing test names it"
         return {}, 0.0
-    data = copy.folder / f".bite-{verdict.row}"
+    data = copy.measured / verdict.row
     started = time.monotonic()
     code = copy.run_tests(verdict.tests, ONE_RUN, coverage=data)
     if code is None:
