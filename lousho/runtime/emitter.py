@@ -22,7 +22,7 @@ class Emitter:
     listener too; `backlog` says how many events it still holds.
     """
 
-    __slots__ = ("_listeners", "_second", "_second_text", "_seq", "_warned", "backlog", "run_id")
+    __slots__ = ("_listeners", "_seq", "_warned", "backlog", "run_id")
 
     def __init__(
         self, run_id: str, listeners: Sequence[EventListener] = (), backlog: Callable[[], int] | None = None
@@ -31,8 +31,6 @@ class Emitter:
         self.backlog = backlog
         self._listeners = tuple(listeners)
         self._seq = 0
-        self._second = -1
-        self._second_text = ""
         self._warned = False
 
     @property
@@ -46,7 +44,7 @@ class Emitter:
             return
         event.run_id = self.run_id
         event.seq = self._seq
-        event.timestamp = self._timestamp()
+        event.timestamp = _stamp()
         self._seq += 1
         for listener in self._listeners:
             try:
@@ -78,13 +76,20 @@ class Emitter:
             self._warned = True
             _log.warning(text, exc_info=raised)
 
-    def _timestamp(self) -> str:
-        now = time.time()
-        second = int(now)
-        if second != self._second:
-            self._second = second
-            self._second_text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        return f"{self._second_text}.{int((now - second) * 1000):03d}Z"
+
+_latest: tuple[int, str] = (-1, "")
+"""The last millisecond that was written out: several events of a run fall into one."""
+
+
+def _stamp() -> str:
+    global _latest
+    now = time.time_ns() // 1_000_000
+    known, text = _latest
+    if now != known:
+        second, rest = divmod(now, 1000)
+        text = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(second))}.{rest:03d}Z"
+        _latest = (now, text)
+    return text
 
 
 def timestamp_now(plus_seconds: float = 0.0) -> str:

@@ -6,7 +6,7 @@ A provider or tool that ignores its cancellation goes on in the background; what
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from lousho.core.cancel import CancelSignal
@@ -51,23 +51,37 @@ class _Exit(Exception):
 class _Contained(Coroutine[Any, Any, T]):
     """A coroutine whose `SystemExit` stays inside. Not an `async def`: one that never starts would leave `work` open."""
 
-    __slots__ = ("__name__", "_work")
+    __slots__ = ("__name__", "_work", "when_ended")
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
+        self.when_ended: Callable[[], None] | None = None
+        """Called in the very step in which the work ends: a done callback would run one turn of the loop later."""
         self.__name__ = getattr(work, "__qualname__", type(work).__name__)
 
     def send(self, value: Any, /) -> Any:
         try:
             return self._work.send(value)
         except SystemExit as error:
+            self._end()
             raise _Exit(error) from error
+        except BaseException:
+            self._end()
+            raise
 
     def throw(self, *error: Any) -> Any:
         try:
             return self._work.throw(*error)
         except SystemExit as exit_:
+            self._end()
             raise _Exit(exit_) from exit_
+        except BaseException:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self.when_ended is not None:
+            self.when_ended()
 
     def close(self) -> None:
         self._work.close()
@@ -140,10 +154,14 @@ async def wait_for(task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: 
         if not waiter.done():
             waiter.set_result(outcome)
 
-    def when_done(_: object) -> None:
+    def when_done(_: object = None) -> None:
         settle("done")
 
-    task.add_done_callback(when_done)
+    body = task.get_coro() if isinstance(task, asyncio.Task) else None
+    if isinstance(body, _Contained) and not task.done():
+        body.when_ended = when_done
+    else:
+        task.add_done_callback(when_done)
 
     def when_aborted(_: object) -> None:
         try:
@@ -167,6 +185,8 @@ async def wait_for(task: asyncio.Future[Any], signal: CancelSignal, timeout_ms: 
     if outcome != "done":
         task.remove_done_callback(when_done)
         abandon(task)
+    elif not task.done():
+        await asyncio.wait([task])  # its last step has run; only the task itself has not noted it yet
     return outcome
 
 
