@@ -75,7 +75,7 @@ def cpu_ms(command: list[str], *, exit_code: int = 0, repeats: int = 25) -> floa
     settings = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     for _ in range(repeats):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        done = subprocess.run(command, capture_output=True, env=settings, check=False)
+        done = subprocess.run(command, capture_output=True, env=settings, cwd=BENCH, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert done.returncode == exit_code, (command, done.returncode, done.stderr[-500:])
         spent = (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
