@@ -20,12 +20,14 @@ def complete(task: Task, earlier: Sequence[Task], memory: Sequence[Outcome]) -> 
     points_back = task.refers_back or task.after
     older = list(memory) if points_back else []
     known = [*reversed(now), *(outcome for outcome in reversed(older) if outcome not in now)]
+    has_content = False
     for leaf in task.arguments.missing:
         value = _remembered(task, leaf, known)
         if value is not MISSING:
             store(task.arguments, leaf, value)
+            has_content = has_content or (leaf.kind == "string" and _is_free(leaf))
     if points_back and known:
-        _pass_on(task, now or known[:1])
+        _pass_on(task, now or known[:1], has_content=has_content)
 
 
 def _remembered(task: Task, leaf: Field, known: Sequence[Outcome]) -> object:
@@ -40,8 +42,8 @@ def _remembered(task: Task, leaf: Field, known: Sequence[Outcome]) -> object:
     return MISSING
 
 
-def _pass_on(task: Task, sources: Sequence[Outcome]) -> None:
-    """Hand a result on as the content of a free-form string; a shorter string before it gets the result's name."""
+def _pass_on(task: Task, sources: Sequence[Outcome], *, has_content: bool) -> None:
+    """Hand a result on as the content of the last free-form string; the ones before it get the result's name."""
     open_strings = [leaf for leaf in task.arguments.missing if leaf.kind in {"string", "any"} and _is_free(leaf)]
     if not open_strings:
         return
@@ -50,9 +52,10 @@ def _pass_on(task: Task, sources: Sequence[Outcome]) -> None:
     shown = [str(value) for value in sources[-1].arguments.values() if isinstance(value, (str, int))]
     if shown:
         heading += f": {shown[0]}"
-    for leaf in open_strings[:-1]:
+    for leaf in open_strings if has_content else open_strings[:-1]:
         store(task.arguments, leaf, heading)
-    store(task.arguments, open_strings[-1], content)
+    if not has_content:
+        store(task.arguments, open_strings[-1], content)
 
 
 def _is_free(leaf: Field) -> bool:

@@ -62,7 +62,9 @@ def find_mentions(
                 continue
             if any(reading.units[index].kind == "mixed" and reading.units[index].parts != words for _, index in piece):
                 continue  # `notes.txt` names no parameter, `customer.name` does
-            found.append(_mention(reading, piece[0][1], piece[-1][1] + 1, hi, made, whole))
+            mention = _mention(reading, piece[0][1], piece[-1][1] + 1, hi, made, whole)
+            if mention.explicit or not STOP.issuperset(words):
+                found.append(mention)  # `to` names a parameter of that name only before a colon
             position += len(words) - 1
             break
         position += 1

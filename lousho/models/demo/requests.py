@@ -12,16 +12,15 @@ from lousho.models.demo.arguments import Arguments, arguments_for
 from lousho.models.demo.choose import Evidence, Match, close_matches
 from lousho.models.demo.clauses import Clause, clauses_of
 from lousho.models.demo.convert import PLACES
-from lousho.models.demo.reading import Reading, read
+from lousho.models.demo.reading import Reading, Unit, read
 from lousho.models.demo.results import Outcome
 from lousho.models.demo.schema import as_mapping
 from lousho.models.demo.views import ToolView
-from lousho.models.demo.words import ASKING, AUXILIARIES, BACK_REFERENCES, families_of, is_generic
+from lousho.models.demo.words import ASKING, AUXILIARIES, BACK_REFERENCES, RESULT_WORDS, families_of, is_generic
 
 Status: TypeAlias = Literal["open", "called", "done", "failed", "skipped", "dropped"]
 
 _READING = 0
-_RESULT_WORDS = frozenset("result answer output summary respons find".split())
 _WISHES = frozenset("need want please would like can could will wish".split())
 _LINKS = frozenset("and what how or also same now instead but then for in on at with to".split())
 
@@ -53,12 +52,17 @@ class Task:
     def refers_back(self) -> bool:
         """Whether the clause speaks of something that was said or found before."""
         units = self.reading.units[self.lo : self.hi]
-        if any(unit.low in BACK_REFERENCES or unit.stem in _RESULT_WORDS or unit.low == "same" for unit in units):
+        return any(self._points_back(unit, nxt) for unit, nxt in zip(units, [*units[1:], None], strict=False))
+
+    def _points_back(self, unit: Unit, nxt: Unit | None) -> bool:
+        """Whether a word stands for something known: not the `it` of `it is late`, not the `that` of `say that …`."""
+        if unit.stem in RESULT_WORDS or unit.low == "same":
             return True
-        return any(
-            unit.low in PLACES and (nxt is None or nxt.low in {"one", "ones"} or nxt.stem in self.tool.nouns)
-            for unit, nxt in zip(units, [*units[1:], None], strict=False)
-        )
+        alone = nxt is None or nxt.kind == "mark" or nxt.is_preposition or nxt.low in {"one", "ones", "and", "please"}
+        noun = nxt is not None and (nxt.stem in self.tool.nouns or nxt.stem in RESULT_WORDS)
+        if unit.low in PLACES or unit.low in {"that", "this"}:
+            return alone or noun
+        return unit.low in BACK_REFERENCES and (nxt is None or nxt.low not in AUXILIARIES)
 
     @property
     def only_reads(self) -> bool:

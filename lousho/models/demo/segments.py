@@ -16,6 +16,7 @@ from lousho.models.demo.words import (
     JOINERS,
     POLITE,
     PRONOUNS,
+    RESULT_WORDS,
     best_likeness,
     is_generic,
 )
@@ -237,6 +238,9 @@ def _only_names_tool(segment: Segment, reading: Reading, tool: ToolView) -> bool
     """Whether nothing is left but words the tool is known by: `to my list`."""
     if segment.origin == "rest":
         return False
+    inside = reading.units[segment.lo : segment.hi]
+    if segment.origin == "direct" and all(unit.stem in RESULT_WORDS for unit in inside):
+        return True  # `email the result` speaks of what was found before
     if all(
         unit.low in _PLACES or (unit.is_stop and unit.low not in GREETINGS) or unit.kind == "mark"
         for unit in reading.units[segment.lo : segment.hi]

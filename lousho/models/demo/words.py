@@ -19,6 +19,8 @@ _UNSPACED = re.compile(r"[぀-ヿ㐀-鿿가-힯฀-๿]")
 ARTICLES = frozenset("a an the this that these those my your our his her its their some any".split())
 PRONOUNS = frozenset("i me we us you he him she it they them one mine yours myself yourself".split())
 BACK_REFERENCES = frozenset("it that this them those these him her there".split())
+RESULT_WORDS = frozenset("result answer output summary respons find".split())
+"""Stems by which people call what was found before."""
 NEGATIONS = frozenset("no not without never dont doesnt isnt wont cant arent except nor non".split())
 AUXILIARIES = frozenset(
     "is are was were be been being am do does did doing can could will would shall should may might must"
