@@ -184,6 +184,30 @@ async def test_a_whole_conversation_keeps_its_thread():
     assert told[5][2] == "Booked Roadmap at 2026-12-01T15:00:00."
 
 
+async def test_what_was_found_goes_into_the_next_call():
+    expected = [
+        ("search_notes", {"query": "vpn"}),
+        (
+            "send_email",
+            {
+                "to": "bob@example.com",
+                "subject": "Search notes: vpn",
+                "body": "- heading: VPN setup, text: Install WireGuard, then import the profile.",
+            },
+        ),
+    ]
+    assert (
+        await calls_for(agent_with(OFFICE), "search notes for vpn and email the result to bob@example.com") == expected
+    )
+
+
+async def test_an_it_that_means_nothing_sends_nothing_found_before():
+    session = agent_with(OFFICE).session()
+    await session.send("find order A-17")
+    result = await session.send("email ann@example.com that the meeting moved and it is cancelled tomorrow")
+    assert (result.tool_calls, "subject" in result.text) == ([], True)
+
+
 async def test_a_question_can_be_called_off():
     session = agent_with(OFFICE).session()
     assert "I still need" in (await session.send("refund order")).text
