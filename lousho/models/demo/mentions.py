@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from lousho.models.demo.reading import Reading
 from lousho.models.demo.schema import Field
-from lousho.models.demo.words import ARTICLES, ASKING, STOP, split_identifier, stem
+from lousho.models.demo.words import ARTICLES, ASKING, AUXILIARIES, STOP, split_identifier, stem
 
 _EXPLICIT = frozenset(":=")
 _LINKS = frozenset("is are equals equal being was as of be".split())
@@ -114,7 +114,7 @@ def _mention(reading: Reading, lo: int, hi: int, end: int, made: Field, whole: b
         low = units[start].low
         if units[start].kind == "mark" and low in _EXPLICIT:
             explicit = True
-        elif low in _LINKS or (low in {"to", "at"} and _is_set(reading, lo)):
+        elif (low in _LINKS and units[start].raw.islower()) or (low in {"to", "at"} and _is_set(reading, lo)):
             linked = True
         elif (low in ARTICLES and (explicit or linked) and made.kind != "string") or (
             low in {"#", "'", "’"} and units[start].kind == "mark"
@@ -154,7 +154,7 @@ def value_end(mention: Mention, reading: Reading, hi: int, mentions: Sequence[Me
         if unit.kind == "mark" and unit.low in {",", ".", "?", "!"}:
             last = index + 1 >= hi
             if not (mention.explicit or listed) or last:
-                asks = mention.explicit or units[mention.value_lo].low in ASKING
+                asks = mention.explicit or units[mention.value_lo].low in ASKING | AUXILIARIES
                 return index + (unit.low in "?!" and asks)
             if nxt in starts or (unit.low == "," and not listed and mention.made.kind != "string"):
                 return index

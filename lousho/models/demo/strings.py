@@ -98,7 +98,8 @@ def _sources(reading: Reading, segment: Segment, order: int) -> list[_Source]:
             pieces = [replace(segment, lo=quoted[0], hi=quoted[-1] + 1)]
         return [_Source(piece, order, 3.0, frozenset({"quoted"}), len(quoted) > 1 and joined) for piece in pieces]
     found = [_Source(segment, order, _base(segment, kinds), kinds, joined)]
-    if len(units) > 1 and not joined and segment.origin != "rest":
+    listed = joined and kinds <= {"proper", "mixed", "email", "uri", "number", "quoted"}
+    if len(units) > 1 and not listed and segment.origin != "rest":
         for index, unit in enumerate(units, segment.lo):
             if unit.kind in {"proper", "mixed", "email", "uri", "number"} and len(kinds) > 1:
                 piece = replace(segment, lo=index, hi=index + 1)

@@ -84,7 +84,13 @@ def _follows_directly(filling: Filling, mention: Mention) -> bool:
         return unit.low in convert.YES | convert.NO
     if made.kind in {"record", "list"} and mention.made.kind == "list":
         return not unit.is_stop or unit.low in convert.COUNTING
-    if not mention.whole or made.form or made.is_identifier or unit.is_preposition or unit.low in JOINERS | _VERBS:
+    if (
+        not mention.whole
+        or made.form
+        or made.is_identifier
+        or unit.is_preposition
+        or (unit.low in JOINERS | _VERBS and unit.raw.islower())
+    ):
         return False
     before = filling.reading.units[mention.lo - 1].low if mention.lo > filling.lo else ","
     if unit.is_stop and not unit.raw[0].isupper() and not (before == "with" and unit.low in GREETINGS):
