@@ -59,6 +59,12 @@ def create_agent(
     on_event: EventListener | None = None,
     max_tool_result_chars: float | None = None,
     tool_error_message: ToolErrorMessage | None = None,
+    tool_timeout_ms: float | None = None,
+    tool_results: Mapping[str, Any] | None = None,
+    loop_guard: bool | None = None,
+    repair_arguments: bool | None = None,
+    match_tool_names: bool | None = None,
+    version: str | None = None,
     redact_content: bool | None = None,
     **unknown: Any,
 ) -> Agent:
@@ -69,6 +75,10 @@ def create_agent(
     it is asked for. `tools` are made with `@tool` or `define_tool()`. `max_steps` (default 10) bounds the model calls
     of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `approval_ttl_ms` is how long
     a pause stays decidable, in milliseconds (for ever by default); decided later, the call is denied.
+    `tool_timeout_ms` bounds every call whose tool has no limit of its own, in milliseconds. `tool_results` is
+    `{'spill_dir': folder, 'above_chars': n}`: longer results go to a file there that the model can page. `loop_guard`,
+    `repair_arguments` and `match_tool_names` (all on) help a model that repeats a failing call, sends arguments that
+    are almost JSON, or misspells a tool's name. `version` is a label on the run's events and spans.
 
     Raises `LOUSHO_CONFIG_INVALID` (unknown option or unusable value), `LOUSHO_CONFIG_CONFLICTING_OPTIONS`,
     `LOUSHO_CONFIG_MISSING_PROVIDER`, `LOUSHO_PROVIDER_SPEC_INVALID`, `LOUSHO_PROVIDER_UNKNOWN` and
@@ -94,6 +104,12 @@ def create_agent(
         "on_event": on_event,
         "max_tool_result_chars": max_tool_result_chars,
         "tool_error_message": tool_error_message,
+        "tool_timeout_ms": tool_timeout_ms,
+        "tool_results": tool_results,
+        "loop_guard": loop_guard,
+        "repair_arguments": repair_arguments,
+        "match_tool_names": match_tool_names,
+        "version": version,
         "redact_content": redact_content,
     }
     return Agent(check_options({**given, **unknown}))

@@ -8,8 +8,10 @@ from __future__ import annotations
 import inspect
 import logging
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from lousho.agent.model_settings import check_model_settings
@@ -17,7 +19,7 @@ from lousho.core.errors import ConfigurationError
 from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.policy.permissions import LONGEST_TTL_MS, PermissionRule, permission_rules
-from lousho.runtime.deps import ToolErrorInfo
+from lousho.runtime.deps import SpillOptions, ToolErrorInfo
 from lousho.runtime.emitter import EventListener
 from lousho.stores.protocol import AgentStore, ApprovalStore
 from lousho.tools.builtin import ASK_QUESTION, ask_question_tool
@@ -32,6 +34,8 @@ _log = logging.getLogger("lousho.agent")
 DEFAULT_INSTRUCTIONS = "You are a helpful assistant."
 DEFAULT_MAX_STEPS = 10
 DEFAULT_MAX_TOOL_RESULT_CHARS = 50_000
+SHORTEST_SPILL_CHARS = 1_000
+"""Below this the note that stands for a spilled result would be longer than the result."""
 
 _ALIASES = {
     "system": "instructions",
@@ -66,6 +70,12 @@ class CreateAgentBase(TypedDict, total=False):
     on_event: EventListener | None
     max_tool_result_chars: float | None
     tool_error_message: ToolErrorMessage | None
+    tool_timeout_ms: float | None
+    tool_results: Mapping[str, Any] | None
+    loop_guard: bool | None
+    repair_arguments: bool | None
+    match_tool_names: bool | None
+    version: str | None
     redact_content: bool | None
 
 
@@ -91,6 +101,12 @@ class AgentOptions:
     on_event: EventListener | None = None
     max_tool_result_chars: float = DEFAULT_MAX_TOOL_RESULT_CHARS
     tool_error_message: ToolErrorMessage | None = None
+    tool_timeout_ms: float | None = None
+    tool_results: SpillOptions | None = None
+    loop_guard: bool = True
+    repair_arguments: bool = True
+    match_tool_names: bool = True
+    version: str | None = None
     redact_content: bool = False
 
     def to_kwargs(self) -> dict[str, Any]:
@@ -121,7 +137,7 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
                 code="LOUSHO_CONFIG_CONFLICTING_OPTIONS",
             )
         values["instructions"] = values.pop("prompt")
-    for key, kind in (("instructions", str), ("name", str), ("description", str), ("model", str)):
+    for key, kind in (("instructions", str), ("name", str), ("description", str), ("model", str), ("version", str)):
         if key in values and not isinstance(values[key], kind):
             raise ConfigurationError(f"create_agent: {key} must be a text; got {values[key]!r}.", field=key)
     if "max_steps" in values:
@@ -131,6 +147,13 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
     _check_callables(values)
     if "approval_ttl_ms" in values:
         check_ttl_ms(values["approval_ttl_ms"])
+    if "tool_timeout_ms" in values:
+        check_timeout_ms(values["tool_timeout_ms"])
+    if "tool_results" in values:
+        values["tool_results"] = spill_options(values["tool_results"])
+    for key in ("loop_guard", "repair_arguments", "match_tool_names"):
+        if not isinstance(values.get(key, True), bool):
+            raise ConfigurationError(f"create_agent: {key} must be True or False; got {values[key]!r}.", field=key)
     values["model_settings"] = check_model_settings(values.get("model_settings"))
     values["permissions"] = permission_rules(values.get("permissions"))
     values["tools"] = _tools(values.get("tools"), ask_question=bool(values.get("ask_question")))
@@ -167,6 +190,40 @@ def check_ttl_ms(value: Any) -> None:
             f"approval_ttl_ms must be a number of milliseconds above 0, at most 100 years; got {value!r}.",
             field="approvalTtlMs",
         )
+
+
+def check_timeout_ms(value: Any) -> None:
+    """Refuse what is no time limit: a number of milliseconds above 0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+        raise ConfigurationError(
+            f"tool_timeout_ms must be a number of milliseconds above 0; got {value!r}.", field="toolTimeoutMs"
+        )
+
+
+def spill_options(given: Any) -> SpillOptions:
+    """Return `tool_results={'spill_dir': ..., 'above_chars': ...}` as checked options. Raises `LOUSHO_CONFIG_INVALID`."""
+    if isinstance(given, SpillOptions):
+        return given
+    if not isinstance(given, Mapping):
+        raise ConfigurationError(
+            f"tool_results must be a mapping with 'spill_dir' and 'above_chars'; got {given!r}.", field="toolResults"
+        )
+    options = cast("Mapping[str, Any]", given)
+    known = ("spill_dir", "above_chars")
+    for key in options:
+        if key not in known:
+            raise ConfigurationError(f"tool_results: {unknown_key_message(key, known)}.", field="toolResults")
+    directory, above = options.get("spill_dir"), options.get("above_chars", DEFAULT_MAX_TOOL_RESULT_CHARS)
+    if not isinstance(directory, (str, os.PathLike)) or not os.fspath(cast("str", directory)):
+        raise ConfigurationError(
+            f"tool_results: 'spill_dir' must be the path of a folder; got {directory!r}.", field="toolResults"
+        )
+    if isinstance(above, bool) or not isinstance(above, int) or above < SHORTEST_SPILL_CHARS:
+        raise ConfigurationError(
+            f"tool_results: 'above_chars' must be a whole number of at least {SHORTEST_SPILL_CHARS}; got {above!r}.",
+            field="toolResults",
+        )
+    return SpillOptions(directory=Path(cast("str", directory)), above_chars=above)
 
 
 def _check_concurrency(value: Any) -> None:

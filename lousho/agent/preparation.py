@@ -160,6 +160,12 @@ def dependencies(
         approval_ttl_ms=options.approval_ttl_ms,
         max_tool_result_chars=options.max_tool_result_chars,
         tool_error_message=options.tool_error_message,
+        tool_timeout_ms=options.tool_timeout_ms,
+        spill=options.tool_results,
+        loop_guard=options.loop_guard,
+        repair_arguments=options.repair_arguments,
+        match_tool_names=options.match_tool_names,
+        agent_version=options.version,
         stream_model_calls=bool(heard),
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from lousho.core.cancel import CancelSignal
-from lousho.models.provider import LLMProvider, ToolDefinition
+from lousho.core.events import ToolDoneEvent, ToolErrorEvent, ToolStartEvent
+from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse, ToolDefinition
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.emitter import Emitter
 from lousho.runtime.racing import uninterrupted
@@ -58,6 +60,27 @@ class ToolErrorInfo:
     tool_call_id: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpillOptions:
+    """Where long tool results are kept, and from how many characters on a result counts as long."""
+
+    directory: Path
+    above_chars: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observers:
+    """Functions of the application that watch model calls and tool calls; what they raise never fails the run."""
+
+    on_llm_request: Callable[[ModelRequest], object] | None = None
+    on_llm_response: Callable[[ModelResponse], object] | None = None
+    on_tool_call: Callable[[ToolStartEvent], object] | None = None
+    on_tool_result: Callable[[ToolDoneEvent | ToolErrorEvent], object] | None = None
+
+
+NO_OBSERVERS = Observers()
+
+
 @dataclass(slots=True, kw_only=True)
 class RunDeps:
     """One run's dependencies."""
@@ -82,6 +105,17 @@ class RunDeps:
     approval_ttl_ms: float | None = None
     """How long a pause stays decidable where no rule says otherwise, in milliseconds; `None`: for ever."""
     max_tool_result_chars: float = 50_000
+    tool_timeout_ms: float | None = None
+    """How long a call may run whose tool has no time limit of its own, in milliseconds; `None`: for ever."""
+    spill: SpillOptions | None = None
+    """Where results go that are too long for the transcript."""
+    loop_guard: bool = True
+    """Whether a model that repeats one failing call is told so, and at last answers without tools."""
+    repair_arguments: bool = True
+    """Whether arguments that are almost JSON are read all the same."""
+    match_tool_names: bool = True
+    """Whether a vendor's prefix on a tool's name is dropped and the nearest name of an unknown tool is told."""
+    observers: Observers = NO_OBSERVERS
     tool_error_message: Callable[[BaseException, ToolErrorInfo], str] | None = None
     agent_id: str | None = None
     agent_version: str | None = None

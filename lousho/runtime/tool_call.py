@@ -11,12 +11,14 @@ import logging
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import TimeoutError as OverdueError
 from lousho.core.errors import ToolArgumentsValidationError, ToolExecutionError, deciding_error, never_wrap
 from lousho.core.events import (
+    AgentEvent,
     ErrorInfo,
     PermissionDecisionEvent,
     ToolDoneEvent,
@@ -70,7 +72,14 @@ def context_for(slot: CallSlot, state: RunState, deps: RunDeps, signal: CancelSi
         session_id=state.session_id,
         principal=deps.principal,
         approval=approval,
+        report=partial(_report, slot, deps),
     )
+
+
+def _report(slot: CallSlot, deps: RunDeps, event: AgentEvent) -> None:
+    """Emit an event of a running tool; one that goes on after its call was settled is not heard any more."""
+    if slot.status == "running":
+        deps.emitter.emit(event)
 
 
 def announce(slot: CallSlot, arguments: str, deps: RunDeps) -> str | None:

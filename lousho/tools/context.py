@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from lousho.core.cancel import CancelSignal
+from lousho.core.events import AgentEvent
 from lousho.core.messages import Message
 
 
@@ -36,6 +37,8 @@ class ToolContext:
     session_id: str | None = None
     principal: Mapping[str, Any] | None = None
     approval: ApprovalInfo | None = None
+    report: Callable[[AgentEvent], None] | None = field(default=None, repr=False, compare=False)
+    """Adds an event to the run's stream, while the call runs; for the tools that come with the package."""
 
 
 ToolExecutionContext = ToolContext
