@@ -23,6 +23,8 @@ SEED = int(os.environ.get("LOUSHO_TEST_DEMO_SEED") or SystemRandom().randrange(1
 """The seed of this run."""
 NOW = datetime(2026, 11, 30, 12, 0)
 """A Monday."""
+SMALL_TALK = "hello thanks tell joke blue today".split()
+"""Words of requests that want no tool: a made-up word must not look like one of them."""
 WEEKDAYS = "tuesday wednesday thursday friday saturday sunday monday".split()
 
 Call = tuple[str, Any]
@@ -34,7 +36,7 @@ class Vocabulary:
 
     def __init__(self, rng: Random) -> None:
         self._rng = rng
-        self._used: list[str] = []
+        self._used: list[str] = list(SMALL_TALK)
 
     def word(self) -> str:
         """Return a new word of five to nine letters."""

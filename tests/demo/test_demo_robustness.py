@@ -30,6 +30,8 @@ LEAVES = st.sampled_from(
         {"type": "string", "format": "date"},
         {"type": "string", "format": "date-time"},
         {"type": "string", "format": "email"},
+        {"type": "string", "format": "email", "maxLength": 8},
+        {"type": "string", "format": "date-time", "maxLength": 12},
         {"type": "string", "pattern": "^[A-Z]-[0-9]+$"},
         {"type": "integer", "minimum": 1, "maximum": 10},
         {"type": "number", "exclusiveMinimum": 0, "multipleOf": 0.5},

@@ -296,8 +296,12 @@ def complaint(made: Field, value: Any) -> str | None:
             limit = schema.get(key)
             if isinstance(limit, (int, float)) and not isinstance(limit, bool) and wrong(value, limit):
                 return f"must be {words} {limit:g}"
-    if isinstance(value, str) and isinstance(schema.get("minLength"), int) and len(value) < schema["minLength"]:
-        return f"must have at least {schema['minLength']} characters"
+    if isinstance(value, str):
+        shortest, longest = schema.get("minLength"), schema.get("maxLength")
+        if isinstance(shortest, int) and len(value) < shortest:
+            return f"must have at least {shortest} characters"
+        if isinstance(longest, int) and len(value) > longest:
+            return f"must have at most {longest} characters"
     if isinstance(value, list):
         length = len(cast("list[Any]", value))
         fewest, most = schema.get("minItems"), schema.get("maxItems")
