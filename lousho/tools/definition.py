@@ -58,7 +58,13 @@ class Tool:
         annotations: Mapping[str, Any] | None = None,
         edits_files: bool = False,
         metadata: Mapping[str, Any] | None = None,
+    concurrent: bool = True,
+    requires_sandbox: bool = False,
+    sandbox_execute: Callable[..., Any] | None = None,
         pause_kind: Literal["question"] | None = None,
+        concurrent: bool = True,
+        requires_sandbox: bool = False,
+        sandbox_execute: Callable[..., Any] | None = None,
     ) -> None:
         _check(name, description, execute, needs_approval, timeout_ms)
         self.name = name
@@ -72,6 +78,10 @@ class Tool:
         self.edits_files = edits_files
         self.metadata = _metadata(metadata, self.annotations, edits_files)
         self.pause_kind: Literal["question"] | None = pause_kind
+        self.concurrent = concurrent
+        """Whether other calls of the same step may run beside a call of this tool."""
+        self.requires_sandbox = requires_sandbox
+        self.sandbox_execute = sandbox_execute
         self.style = _style_of(execute)
         self._keyword_arguments = keyword_arguments
         self._context_parameter = _context_parameter(execute, keyword_arguments)
@@ -140,6 +150,9 @@ class Tool:
             metadata=self.metadata,
             annotations=self.annotations,
             pause_kind=self.pause_kind,
+            concurrent=self.concurrent,
+            requires_sandbox=self.requires_sandbox,
+            sandbox_execute=self.sandbox_execute,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -164,6 +177,9 @@ def tool(
     annotations: Mapping[str, Any] | None = None,
     edits_files: bool = False,
     metadata: Mapping[str, Any] | None = None,
+    concurrent: bool = True,
+    requires_sandbox: bool = False,
+    sandbox_execute: Callable[..., Any] | None = None,
 ) -> Callable[[Callable[..., Any]], Tool]: ...
 def tool(
     function: Callable[..., Any] | None = None,
@@ -178,6 +194,9 @@ def tool(
     annotations: Mapping[str, Any] | None = None,
     edits_files: bool = False,
     metadata: Mapping[str, Any] | None = None,
+    concurrent: bool = True,
+    requires_sandbox: bool = False,
+    sandbox_execute: Callable[..., Any] | None = None,
     **unknown: object,
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
     """Make a typed function (sync, async or async generator) a tool.
@@ -212,6 +231,9 @@ def tool(
             annotations=annotations,
             edits_files=edits_files,
             metadata=metadata,
+            concurrent=concurrent,
+            requires_sandbox=requires_sandbox,
+            sandbox_execute=sandbox_execute,
         )
 
     return decorate if function is None else decorate(function)
@@ -229,6 +251,9 @@ def define_tool(
     annotations: Mapping[str, Any] | None = None,
     edits_files: bool = False,
     metadata: Mapping[str, Any] | None = None,
+    concurrent: bool = True,
+    requires_sandbox: bool = False,
+    sandbox_execute: Callable[..., Any] | None = None,
     **unknown: object,
 ) -> Tool:
     """Return a tool with everything spelled out.
@@ -252,6 +277,9 @@ def define_tool(
         annotations=annotations,
         edits_files=edits_files,
         metadata=metadata,
+        concurrent=concurrent,
+        requires_sandbox=requires_sandbox,
+        sandbox_execute=sandbox_execute,
     )
 
 
@@ -303,6 +331,9 @@ def _refuse_unknown(unknown: Mapping[str, object], where: str) -> None:
         "annotations",
         "edits_files",
         "metadata",
+        "concurrent",
+        "requires_sandbox",
+        "sandbox_execute",
     ]
     key = next(iter(unknown))
     raise ConfigurationError(f"{where}: {unknown_key_message(key, known, aliases=_ALIASES)}.", field=key)
