@@ -117,7 +117,9 @@ def measure_loop(ours: Environment) -> list[dict[str, Any]]:
     return rows
 
 
-def page(startup: list[tuple[str, float]], loop: list[dict[str, Any]], deltas: dict[str, Any]) -> str:
+def page(
+    startup: list[tuple[str, float]], loop: list[dict[str, Any]], variants: dict[str, float], deltas: dict[str, Any]
+) -> str:
     """Return the documentation page."""
     cost = dict(startup)
     bare, typer = cost["python -c pass"], cost['python -c "import typer"']
@@ -148,18 +150,34 @@ def page(startup: list[tuple[str, float]], loop: list[dict[str, Any]], deltas: d
             "argument validation and an event listener on; the others with their tracing off."
         ),
         "",
-        "| Framework | one after another | Lousho is | 300 at once | Lousho is |",
-        "| - | -: | -: | -: | -: |",
+        "| Framework | one after another | Lousho is | 300 at once | Lousho is | 200 calls in one step | Lousho is |",
+        "| - | -: | -: | -: | -: | -: | -: |",
     ]
     for row in loop:
         lines.append(
             f"| {row['name']} {row['version']} | {row['sequential']:.0f}/s | {ours['sequential'] / row['sequential']:.1f} × "
-            f"| {row['concurrent']:.0f}/s | {ours['concurrent'] / row['concurrent']:.1f} × |"
+            f"| {row['concurrent']:.0f}/s | {ours['concurrent'] / row['concurrent']:.1f} × "
+            f"| {row['calls']:.0f} calls/s | {ours['calls'] / row['calls']:.1f} × |"
         )
     growth = (deltas["peak_bytes_100k"] - deltas["peak_bytes_10k"]) / 90_000
     lines += [
         "",
         f"A step of ours takes {1e6 / ours['sequential'] / 2:.0f} µs.",
+        "",
+        "What the parts of such a step cost, beside the same run without a listener and without the loop guard:",
+        "",
+        "| Variant | a step | of the bare one |",
+        "| - | -: | -: |",
+        *(
+            f"| {label} | {variants[key]:.0f} µs | {variants[key] / variants['bare']:.2f} × |"
+            for key, label in (
+                ("bare", "neither listener nor loop guard"),
+                ("guarded", "the loop guard on, as it is by default"),
+                ("listener", "an event listener, which also makes model calls stream"),
+                ("timed", "a time limit on every call"),
+                ("blocking", "the tool is a plain function, which runs in a thread"),
+            )
+        ),
         "",
         "## Streaming",
         "",
@@ -179,7 +197,12 @@ def main() -> int:
     options = parser.parse_args()
     BENCH.mkdir(exist_ok=True)
     ours = our_environment()
-    text = page(measure_startup(ours), measure_loop(ours), run_script(ours.python, "deltas.py"))
+    text = page(
+        measure_startup(ours),
+        measure_loop(ours),
+        run_script(ours.python, "variants.py"),
+        run_script(ours.python, "deltas.py"),
+    )
     print(text)
     if not options.no_write:
         PAGE.write_text(text, encoding="utf-8")

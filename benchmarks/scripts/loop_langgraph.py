@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, ToolMessage  # noqa: E402
 from langchain_core.outputs import ChatGeneration, ChatResult  # noqa: E402
 from langchain_core.tools import tool  # noqa: E402
 from langgraph.prebuilt import create_react_agent  # noqa: E402
-from measure import ANSWER, report  # noqa: E402
+from measure import ANSWER, calls_for, report  # noqa: E402
 
 
 @tool
@@ -35,7 +35,9 @@ class InProcess(BaseChatModel):
         if isinstance(messages[-1], ToolMessage):
             message = AIMessage(ANSWER)
         else:
-            message = AIMessage("", tool_calls=[{"name": "add", "args": {"a": 1, "b": 2}, "id": "call_1"}])
+            many = range(calls_for(messages[-1].content))
+            calls = [{"name": "add", "args": {"a": 1, "b": 2}, "id": f"call_{number}"} for number in many]
+            message = AIMessage("", tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(self, messages: Any, *args: Any, **kwargs: Any) -> ChatResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from measure import ANSWER, report
+from measure import ANSWER, calls_for, report
 
 from lousho import FunctionCall, ModelChunk, ModelRequest, ModelResponse, ToolCall, create_agent, tool
 from lousho.models.provider import Finish, TextDelta, ToolCallChunk
@@ -25,8 +25,9 @@ class InProcess:
     async def generate(self, request: ModelRequest) -> ModelResponse:
         if request.messages[-1].role == "tool":
             return ModelResponse(text=ANSWER)
-        call = ToolCall("call_1", FunctionCall("add", '{"a": 1, "b": 2}'))
-        return ModelResponse(tool_calls=(call,), finish_reason="tool_calls")
+        many = range(calls_for(str(request.messages[-1].content)))
+        calls = tuple(ToolCall(f"call_{number}", FunctionCall("add", '{"a": 1, "b": 2}')) for number in many)
+        return ModelResponse(tool_calls=calls, finish_reason="tool_calls")
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelChunk]:
         response = await self.generate(request)
@@ -63,5 +64,6 @@ async def send(question: str) -> str:
     return (await agent.send(question)).text
 
 
-report("lousho", send)
-assert heard > 0
+if __name__ == "__main__":
+    report("lousho", send)
+    assert heard > 0

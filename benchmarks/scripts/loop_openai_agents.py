@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage, function_tool, set_tracing_disabled
-from measure import ANSWER, report
+from measure import ANSWER, calls_for, report
 from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
@@ -26,14 +26,18 @@ class InProcess(Model):
         answered = isinstance(input, list) and input[-1].get("type") == "function_call_output"
         if answered:
             text = ResponseOutputText(annotations=[], text=ANSWER, type="output_text")
-            item: Any = ResponseOutputMessage(
-                id="m1", content=[text], role="assistant", status="completed", type="message"
-            )
+            output: list[Any] = [
+                ResponseOutputMessage(id="m1", content=[text], role="assistant", status="completed", type="message")
+            ]
         else:
-            item = ResponseFunctionToolCall(
-                arguments='{"a": 1, "b": 2}', call_id="call_1", name="add", type="function_call"
-            )
-        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+            question = input if isinstance(input, str) else input[-1]["content"]
+            output = [
+                ResponseFunctionToolCall(
+                    arguments='{"a": 1, "b": 2}', call_id=f"call_{number}", name="add", type="function_call"
+                )
+                for number in range(calls_for(question))
+            ]
+        return ModelResponse(output=output, usage=Usage(), response_id=None)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> Any:
         raise NotImplementedError

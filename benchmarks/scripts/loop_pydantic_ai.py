@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from measure import ANSWER, report
+from measure import ANSWER, calls_for, report
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
@@ -11,7 +11,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     if any(isinstance(part, ToolReturnPart) for part in messages[-1].parts):
         return ModelResponse(parts=[TextPart(ANSWER)])
-    return ModelResponse(parts=[ToolCallPart("add", {"a": 1, "b": 2}, tool_call_id="call_1")])
+    many = range(calls_for(str(messages[-1].parts[-1].content)))
+    return ModelResponse(parts=[ToolCallPart("add", {"a": 1, "b": 2}, tool_call_id=f"call_{n}") for n in many])
 
 
 agent = Agent(FunctionModel(model))
