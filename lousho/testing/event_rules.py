@@ -41,10 +41,12 @@ def _run_done(run: RunWalk, one: Seen) -> None:
     if run.step is not None:
         run.wrong(run.step, "has no step.done before run.done")
         run.step = None
-    cause = _CAUSES.get(str(reason))
+    # A model may give 'error' as its own reason for an answer: such a run did not fail, and has usage like any other.
+    own = reason == run.step_reason == "error" and "error" not in run.types and "usage" in one.data
+    cause = None if own else _CAUSES.get(str(reason))
     if cause is not None and cause not in run.types:
         run.wrong(one, f"has the finish reason {reason!r}, and there was no {cause}")
-    if reason == "error":
+    if reason == "error" and not own:
         if one.data.get("text") != "" or "usage" in one.data:
             run.wrong(one, "belongs to a failed run: its text is '' and it has no usage")
     elif run.tripped is not None and reason not in ("guardrail", "aborted"):

@@ -10,6 +10,7 @@ import pytest
 from lousho.agent import create_agent
 from lousho.core.errors import SDKError
 from lousho.core.event_wire import event_from_dict
+from lousho.core.usage import RunUsage
 from lousho.testing import EventOrderError, check_event_order, mock_model
 from lousho.tools import tool
 
@@ -201,6 +202,9 @@ GOOD: dict[str, list[Event]] = {
         *of_helper(ev("step.done", finishReason="aborted")),
         ev("step.done", finishReason="awaiting-approval"),
         done=ended("awaiting-approval"),
+    ),
+    "an answer that the model itself calls an error": run(
+        *step(1, *SAID, reason="error"), done=ev("run.done", finishReason="error", text="Hi ", usage=RunUsage().to_dict())
     ),
     "an event of a newer version": run(ev("future.event", what=None), *step(1, *SAID)),
 }  # fmt: skip
