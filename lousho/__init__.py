@@ -135,6 +135,7 @@ if TYPE_CHECKING:
     from lousho.tools.errors import tool_error_result as tool_error_result
 
 __version__ = "0.1.0"
+"""The version of the package."""
 
 _ROOMS: dict[str, str] = {
     "lousho.agent.agent": "Agent create_agent",

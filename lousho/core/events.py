@@ -15,6 +15,7 @@ from lousho.core.unset import UNSET
 from lousho.core.usage import RunUsage, StepUsage, camel_case
 
 AGENT_EVENT_SCHEMA_VERSION: Final = 1
+"""The version of the events' form: every event carries it as `v`. Source: events page."""
 
 JsonMap: TypeAlias = dict[str, Any]
 _E = TypeVar("_E", bound="type[BaseEvent]")
@@ -546,6 +547,7 @@ AgentEvent: TypeAlias = (
     | HandoffEvent
     | RunDoneEvent
 )
+"""Any event of a run; `type` says which. Source: events page."""
 
 ToolEvent: TypeAlias = ToolStartEvent | ToolResumeEvent | ToolPartialEvent | ToolDoneEvent | ToolErrorEvent
 TextEvent: TypeAlias = TextDeltaEvent | TextDoneEvent

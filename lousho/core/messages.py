@@ -60,6 +60,7 @@ class FilePart:
 
 
 ContentPart: TypeAlias = TextPart | ImagePart | FilePart
+"""One part of a message that is more than text."""
 Content: TypeAlias = "str | tuple[ContentPart, ...]"
 
 

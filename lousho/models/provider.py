@@ -157,6 +157,7 @@ class Failure:
 
 
 ModelChunk: TypeAlias = TextDelta | ReasoningDelta | ReasoningEnd | ToolCallChunk | Finish | Failure
+"""What `LLMProvider.stream()` yields: pieces of text and reasoning, whole tool calls, and how the turn ended."""
 
 
 @runtime_checkable

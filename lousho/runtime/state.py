@@ -29,6 +29,7 @@ RunFinishReason: TypeAlias = Literal[
     "budget-exceeded",
     "guardrail",
 ]
+"""Why a run ended, or that it waits (`awaiting-approval`). Source: runs page."""
 
 
 @dataclass(slots=True, kw_only=True)
