@@ -51,8 +51,9 @@ spec-bite: $(DEV)  ## break sampled lines and see the tests of a row fail
 wheel-smoke: $(DEV)  ## build the wheel and use it outside the checkout
 	@$(PY) tools/wheel_smoke.py
 
-docs: $(DEV) $(DOCS)  ## build the documentation site into site/
+docs: $(DEV) $(DOCS)  ## build the documentation site into site/, the API reference into site/api/
 	@$(VENV)/bin/zensical build --clean --strict
+	@$(PY) tools/api_reference.py site/api
 	@$(PY) tools/check_site.py site
 
 bench: $(DEV)  ## measure speed against the usual alternatives
