@@ -10,13 +10,21 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from lousho.core.docstrings import read_docstring
+from lousho.core.docstrings import DocText, read_docstring
 from lousho.core.errors import ConfigurationError
 from lousho.core.json_values import JsonObject
 from lousho.core.schema_base import Schema
+from lousho.core.schema_hints import eager_hint
 from lousho.core.schema_types import TypeSchema
 
 CONTEXT_CLASS_NAMES = frozenset({"ToolContext", "ToolExecutionContext"})
+
+_QUALIFIERS = frozenset(
+    f"{module}.{name}"
+    for module in ("typing", "typing_extensions")
+    for name in ("ClassVar", "Final", "NotRequired", "ReadOnly", "Required", "Self", "Unpack")
+)
+"""What may stand before a type in a class, and means nothing as the hint of a parameter."""
 
 IsContext = Callable[[object], bool]
 """Whether a type hint (resolved, or the text of one that cannot be) means the context of the call."""
@@ -44,6 +52,8 @@ class FunctionSchema(Schema):
         """The first paragraph of its docstring; empty when it has none."""
         self.context_parameter = context_parameter
         """The parameter that takes the context of the call, if there is one; it is not part of the schema."""
+        self.parameters: tuple[str, ...] = tuple(fields)
+        """The names of the other parameters."""
         self._arguments = TypeSchema(_typed_dict(name, fields))
 
     @property
@@ -72,8 +82,8 @@ def schema_of_function(
     cannot be resolved or that no JSON value satisfies, or taking `*args`, `**kwargs` or by position only.
     Source: tools page.
     """
-    name = getattr(function, "__name__", None) or type(function).__name__
-    text = read_docstring(inspect.getdoc(function))
+    name = name_of_function(function)
+    text = text_of_function(function)
     names = _names_for(function, namespace)
     fields: dict[str, Any] = {}
     context: str | None = None
@@ -93,6 +103,30 @@ def schema_of_function(
         raise ConfigurationError(f"{name}(): {error.detail}", field=error.field, cause=error) from error
 
 
+def name_of_function(function: Callable[..., object]) -> str:
+    """Return the function's name; of a `functools.partial` its function's, of an object with `__call__` its class's."""
+    plain = _without_partial(function)
+    name: object = getattr(plain, "__name__", None)
+    return name if isinstance(name, str) and name else type(plain).__name__
+
+
+def text_of_function(function: Callable[..., object]) -> DocText:
+    """Return what the docstring says; of an object with `__call__`, what its class and that method say."""
+    plain = _without_partial(function)
+    text = read_docstring(inspect.getdoc(plain))
+    method: object = getattr(type(plain), "__call__", None)  # noqa: B004 - its docstring is wanted
+    if inspect.isroutine(plain) or isinstance(plain, type) or not inspect.isfunction(method):
+        return text
+    called = read_docstring(method.__doc__)
+    return DocText(text.summary or called.summary, {**text.parameters, **called.parameters})
+
+
+def _without_partial(function: Callable[..., object]) -> Callable[..., object]:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
 def _parameters(function: Callable[..., object], name: str) -> list[inspect.Parameter]:
     try:
         if sys.version_info >= (3, 14):
@@ -110,8 +144,7 @@ def _parameters(function: Callable[..., object], name: str) -> list[inspect.Para
 
 def _names_for(function: Callable[..., object], namespace: Mapping[str, object] | None) -> dict[str, Any]:
     """Return the names the function's hints may use: its module's, those around it, and the given ones."""
-    inner = function.func if isinstance(function, functools.partial) else function
-    plain: Any = inspect.unwrap(inner)
+    plain: Any = inspect.unwrap(_without_partial(function))
     if not inspect.isroutine(plain):  # an object with a `__call__`
         plain = type(plain).__call__
     plain = getattr(plain, "__func__", plain)
@@ -142,6 +175,8 @@ def _resolved(parameter: inspect.Parameter, names: dict[str, Any], is_context: I
         advice = "add one, for example `str`"
         if parameter.name in {"ctx", "context"}:
             advice = "write `ToolContext` to get the context of the call"
+        elif parameter.name in {"self", "cls"}:
+            advice = "a method is made a tool on its object: `tool(thing.method)`"
         raise ConfigurationError(f"{where} has no type hint; {advice}", field=parameter.name)
     try:
         hints: dict[str, object] = typing.get_type_hints(_Holder(hint), names, names, include_extras=True)
@@ -157,7 +192,13 @@ def _resolved(parameter: inspect.Parameter, names: dict[str, Any], is_context: I
             field=parameter.name,
             cause=error,
         ) from error
-    return hints["hint"]
+    found = hints["hint"]
+    if str(typing.get_origin(found) or found) in _QUALIFIERS:
+        raise ConfigurationError(
+            f"{where} has the type hint {found}, which says nothing of the values it takes; write the type alone",
+            field=parameter.name,
+        )
+    return eager_hint(found)
 
 
 def _refuse_kind(parameter: inspect.Parameter, where: str) -> None:

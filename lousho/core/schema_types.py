@@ -8,6 +8,7 @@ that wrote "5" for a number is understood.
 from __future__ import annotations
 
 import functools
+import inspect
 import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -16,7 +17,7 @@ from lousho.core.errors import ConfigurationError, Issue
 from lousho.core.json_values import JsonObject, to_json_value
 from lousho.core.schema_base import Schema, SchemaMismatch, json_type_name, path_text
 from lousho.core.schema_canonical import canonical_schema
-from lousho.core.schema_hints import fields_of, portable_hint, type_name
+from lousho.core.schema_hints import eager_hint, fields_of, portable_hint, type_name, unreadable_part
 
 if TYPE_CHECKING:
     import pydantic
@@ -38,6 +39,9 @@ class TypeSchema(Schema):
             self._json_schema = canonical_schema(_json_schema_of(self._adapter))
         except Exception as error:
             raise refuse_type(source, error) from error
+        unreadable = unreadable_part(source)
+        if unreadable is not None:
+            raise _unsatisfiable(*unreadable)
 
     @property
     def json_schema(self) -> JsonObject:
@@ -63,8 +67,8 @@ class TypeSchema(Schema):
 
         try:
             return self._adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
-        except pydantic_core.PydanticSerializationError:
-            return to_json_value(value)
+        except (pydantic_core.PydanticSerializationError, pydantic_core.ValidationError):
+            return to_json_value(value)  # the second comes of a lazily read part, such as an `Iterable` of a model
 
     @functools.cached_property
     def _counts_enumerate(self) -> bool:
@@ -109,10 +113,19 @@ def refuse_type(source: object, error: Exception) -> ConfigurationError:
     elif isinstance(
         error, (pydantic.errors.PydanticSchemaGenerationError, pydantic.errors.PydanticInvalidForJsonSchema)
     ):
-        reason = f"{subject} has the type {type_name(hint)}, which no JSON value can satisfy; {JSON_TYPES_ADVICE}"
+        return _unsatisfiable(place, hint, error)
     else:
         reason = f"{subject} has the type {type_name(hint)}, which is not usable: {_first_line(error)}"
     return ConfigurationError(f"{reason[0].upper()}{reason[1:]}", field=place or None, cause=error)
+
+
+def _unsatisfiable(place: str, hint: object, error: Exception | None = None) -> ConfigurationError:
+    subject = f"Field '{place}'" if place else "The schema"
+    return ConfigurationError(
+        f"{subject} has the type {type_name(hint)}, which no JSON value can satisfy; {JSON_TYPES_ADVICE}",
+        field=place or None,
+        cause=error,
+    )
 
 
 def _adapter_for(source: object) -> pydantic.TypeAdapter[Any]:
@@ -125,8 +138,10 @@ def _adapter_for(source: object) -> pydantic.TypeAdapter[Any]:
         raise ConfigurationError(
             f"A schema is a type or a JSON Schema, not a value of type {kind.__name__}; {JSON_TYPES_ADVICE}"
         )
+    if inspect.isroutine(source) or isinstance(source, functools.partial):
+        raise ConfigurationError("A schema is a type or a JSON Schema, not a function: pydantic would call it")
     try:
-        return pydantic.TypeAdapter(portable_hint(source))
+        return pydantic.TypeAdapter(portable_hint(eager_hint(source)))
     except Exception as error:  # a type may bring code of its own, which may raise anything
         raise refuse_type(source, error) from error
 
@@ -168,7 +183,7 @@ def _usable(hint: object) -> bool:
     import pydantic
 
     try:
-        _json_schema_of(pydantic.TypeAdapter(portable_hint(hint)))
+        _json_schema_of(pydantic.TypeAdapter(portable_hint(eager_hint(hint))))
     except Exception:  # noqa: BLE001 - any failure is the answer
         return False
     return True
