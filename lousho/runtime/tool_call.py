@@ -175,6 +175,8 @@ async def run_call(call: ReadyCall, state: RunState, deps: RunDeps) -> None:
             raise error from error.__cause__
     else:
         settle_done(slot, deps, call.started, result)
+        for event in call.context.follow_ups:
+            deps.emitter.emit(event)
     finally:
         span.end(failure)
 

@@ -39,6 +39,8 @@ class ToolContext:
     approval: ApprovalInfo | None = None
     report: Callable[[AgentEvent], None] | None = field(default=None, repr=False, compare=False)
     """Adds an event to the run's stream, while the call runs; for the tools that come with the package."""
+    follow_ups: list[AgentEvent] = field(default_factory=lambda: [], repr=False, compare=False)
+    """Events that come right after the call's `tool.done`, and not at all when it fails; for those tools too."""
 
 
 ToolExecutionContext = ToolContext
