@@ -2,51 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+import threading
+from collections.abc import Awaitable, Iterable, Mapping
+from typing import Any, Literal, Unpack
+from weakref import WeakValueDictionary
 
 from lousho.agent.approvals import Approvals
+from lousho.agent.call_options import SendOptions, StreamOptions, given_options
 from lousho.agent.checkpoints import AgentCheckpoints
+from lousho.agent.models import AgentModels
 from lousho.agent.options import (
     AgentOptions,
     DecisionListener,
     ToolErrorMessage,
-    ToolsOption,
     check_options,
 )
-from lousho.agent.preparation import CallOptions, RunChannel, checked_input, dependencies, new_state
-from lousho.agent.running import start_run
+from lousho.agent.per_run import PerRun
+from lousho.agent.preparation import (
+    CallOptions,
+    RunChannel,
+    checked_input,
+    dependencies,
+    listeners_of,
+    new_state,
+    tools_of_run,
+)
+from lousho.agent.run_config import Resolved, resolve_options
+from lousho.agent.running import start_run, tell_of_no_run
 from lousho.agent.session import Session, check_session_id
-from lousho.core.cancel import CancelSignal
+from lousho.agent.tool_list import ToolsOption, joined
+from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput
-from lousho.models.call import assemble
 from lousho.models.provider import LLMProvider
-from lousho.models.resolve import default_model_from_environment, missing_model_error, resolve_provider
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
-from lousho.runtime.emitter import EventListener
+from lousho.runtime.emitter import Emitter, EventListener
 from lousho.runtime.loop import drive
-from lousho.runtime.model_output import default_model
+from lousho.runtime.racing import Aborted
 from lousho.runtime.result import RunResult
 from lousho.runtime.state import RunState
 from lousho.stores.memory import memory_store
 from lousho.stores.protocol import AgentStore, ApprovalStore
 from lousho.tools.definition import Tool
 
+_sessions_lock = threading.Lock()
+
 
 def create_agent(
     *,
-    model: str | None = None,
+    model: PerRun[str] | None = None,
     provider: LLMProvider | None = None,
-    instructions: str | None = None,
-    prompt: str | None = None,
+    instructions: PerRun[str] | None = None,
+    prompt: PerRun[str] | None = None,
     name: str | None = None,
     description: str | None = None,
-    tools: ToolsOption | None = None,
+    tools: PerRun[ToolsOption] | None = None,
     max_steps: int | None = None,
     tool_concurrency: int | Literal["unbounded"] | None = None,
     model_settings: Mapping[str, Any] | None = None,
@@ -72,8 +86,9 @@ def create_agent(
 
     `model` is a `provider/model` text; without it (and without `provider`) the environment decides: `LOUSHO_MODEL`,
     else the first provider whose key is set. `provider` is a provider object; with both, `model` is the bare model id
-    it is asked for. `tools` are made with `@tool` or `define_tool()`. `max_steps` (default 10) bounds the model calls
-    of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `approval_ttl_ms` is how long
+    it is asked for. `tools` are made with `@tool` or `define_tool()`. `model`, `instructions` and `tools` may each be a
+    function of the run, sync or async, that takes a `RunConfigContext` and returns the value; it is called once a run,
+    before the first model call. `max_steps` (default 10) bounds the model calls of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `approval_ttl_ms` is how long
     a pause stays decidable, in milliseconds (for ever by default); decided later, the call is denied.
     `tool_timeout_ms` bounds every call whose tool has no limit of its own, in milliseconds. `tool_results` is
     `{'spill_dir': folder, 'above_chars': n}`: longer results go to a file there that the model can page. `loop_guard`,
@@ -121,11 +136,11 @@ class Agent:
     def __init__(self, options: AgentOptions) -> None:
         self.options = options
         """What the agent was built from; `with_options()` builds a changed one."""
-        self._provider, self._model = _provider_of(options)
+        self._models = AgentModels(options)
         self.store = options.store or memory_store()
         """Where sessions and paused runs are kept."""
         self._approval_store = options.approval_store or self.store.approvals
-        self._sessions: dict[str, Session] = {}
+        self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self.approvals = Approvals(self)
         """Lists and decides what paused runs wait for."""
 
@@ -141,18 +156,23 @@ class Agent:
 
     @property
     def tools(self) -> Mapping[str, Tool]:
-        """The agent's tools by name."""
-        return self.options.tools
+        """The agent's tools by name, without those that a function of the run chooses."""
+        return self.options.own_tools
 
     @property
     def provider(self) -> LLMProvider:
-        """The provider the agent asks."""
-        return self._provider
+        """The provider the agent asks; one that can only say so where each run chooses its own."""
+        return self._models.own.provider
 
     @property
     def model(self) -> str | None:
-        """The model id of the agent's requests."""
-        return self._model or default_model(self._provider)
+        """The model id of the agent's requests; `None` when a function of the run chooses it."""
+        return self._models.model
+
+    @property
+    def model_label(self) -> str:
+        """The model in words, for people: `openai/gpt-4.1-mini`, or `chosen per run`."""
+        return self._models.label
 
     @property
     def approval_store(self) -> ApprovalStore:
@@ -175,67 +195,42 @@ class Agent:
             options.pop("instructions")
         return create_agent(**{**options, **changes})
 
-    async def send(
-        self,
-        input: AgentInput,  # noqa: A002 - the word of the whole field
-        *,
-        signal: CancelSignal | None = None,
-        max_steps: int | None = None,
-        instructions: str | None = None,
-        model_settings: Mapping[str, Any] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> RunResult:
+    async def send(self, input: AgentInput, **options: Unpack[SendOptions]) -> RunResult:  # noqa: A002
         """Run the agent on `input` with an empty history and return the result.
 
-        A pause, an abort or a reached limit is a result: see `finish_reason`. `instructions` are added to the agent's
-        for this run, `model_settings` win over the agent's key by key. Raises what the run failed with, its spend
-        attached as `usage`. Source: agents page.
-        """
-        call = CallOptions.check(
-            signal=signal,
-            max_steps=max_steps,
-            instructions=instructions,
-            model_settings=model_settings,
-            metadata=metadata,
-        )
-        state = new_state(self.options, checked_input(input), call)
-        return await drive(state, self.run_dependencies(state, call, RunChannel.silent(call)))
+        Options of the call: `signal`, `max_steps`, `model`, `instructions` (added to the agent's), `tools` (in place of
+        the agent's), `extra_tools` (added to them), `model_settings` (win over the agent's key by key), `metadata`,
+        `session_id`. A pause, an abort or a reached limit is a result: see `finish_reason`.
 
-    def stream(
-        self,
-        input: AgentInput,  # noqa: A002 - the word of the whole field
-        *,
-        signal: CancelSignal | None = None,
-        max_steps: int | None = None,
-        instructions: str | None = None,
-        model_settings: Mapping[str, Any] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        throw_on_error: bool = True,
-    ) -> AgentRun:
+        Raises `LOUSHO_CONFIG_INVALID`, `LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE` (a `session_id` and a store that keeps
+        no checkpoints), `LOUSHO_CONFIG_RESOLVER_FAILED`, and what the run failed with, its spend attached as `usage`.
+        Source: agents page.
+        """
+        call = self.checked_call(given_options(options, SendOptions, "send"))
+        state = new_state(self.options, checked_input(input), call)
+        return await self.run(state, call, RunChannel.silent(call))
+
+    def stream(self, input: AgentInput, **options: Unpack[StreamOptions]) -> AgentRun:  # noqa: A002
         """Start a run on `input` and return it: iterate it for events, await its `result`.
 
-        Options are checked here and now. A failed run raises at the end of the iteration unless
+        Options as for `send()`, checked here and now. A failed run raises at the end of the iteration unless
         `throw_on_error=False`. Must be called inside a running event loop. Source: agents page.
         """
-        call = CallOptions.check(
-            signal=signal,
-            max_steps=max_steps,
-            instructions=instructions,
-            model_settings=model_settings,
-            metadata=metadata,
-        )
+        given = given_options(options, StreamOptions, "stream")
+        throw_on_error = bool(given.pop("throw_on_error", True))
+        call = self.checked_call(given)
         state = new_state(self.options, checked_input(input), call)
 
         async def start(channel: RunChannel) -> RunResult:
-            return await drive(state, self.run_dependencies(state, call, channel))
+            return await self.run(state, call, channel)
 
         return start_run(state.run_id, self.options, call.signal, start, throw_on_error=throw_on_error)
 
-    def send_sync(self, input: AgentInput, **options: Any) -> RunResult:  # noqa: A002
+    def send_sync(self, input: AgentInput, **options: Unpack[SendOptions]) -> RunResult:  # noqa: A002
         """Blocking twin of `send()`, with the same options."""
         return run_blocking(self.send(input, **options))
 
-    def stream_sync(self, input: AgentInput, **options: Any) -> BlockingStream[AgentEvent]:  # noqa: A002
+    def stream_sync(self, input: AgentInput, **options: Unpack[StreamOptions]) -> BlockingStream[AgentEvent]:  # noqa: A002
         """Blocking twin of `stream()`: yields the run's events; closing the iterator early aborts the run."""
         holder: list[AgentRun] = []
 
@@ -254,9 +249,10 @@ class Agent:
         Ids are 1 to 128 letters, digits, `_` or `-`, else `LOUSHO_SESSION_ID_INVALID`. Source: agents page.
         """
         session_id = new_id("session") if id is None else check_session_id(id)
-        session = self._sessions.get(session_id)
-        if session is None:
-            session = self._sessions[session_id] = Session(self, session_id)
+        with _sessions_lock:  # two of one id would each take turns of their own
+            session = self._sessions.get(session_id)
+            if session is None:
+                session = self._sessions[session_id] = Session(self, session_id)
         return session
 
     async def ready(self) -> None:
@@ -264,27 +260,82 @@ class Agent:
 
     async def close(self) -> None:
         """Release what the agent holds, such as the provider's connections."""
-        close = getattr(self._provider, "aclose", None)
-        if close is not None:
-            await close()
+        await self._models.aclose()
 
-    def run_dependencies(self, state: RunState, call: CallOptions, channel: RunChannel) -> RunDeps:
-        """Return what one run of this agent works with."""
+    def checked_call(self, given: Mapping[str, Any]) -> CallOptions:
+        """Return the options of one call, checked against this agent, before anything is run.
+
+        Raises `LOUSHO_CONFIG_INVALID`, the codes of a model that cannot be asked, and for a `session_id`
+        `LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE`.
+        """
+        options = dict(given)
+        session_id = options.pop("session_id", None)
+        call = CallOptions.check(**options)
+        if session_id is not None:
+            raise _no_checkpoints(check_session_id(session_id))
+        if call.model is not None:
+            self._models.choose(call.model)
+        if call.extra_tools:
+            joined(self.options.own_tools if call.tools is None else call.tools, call.extra_tools, where="The call")
+        return call
+
+    def run(self, state: RunState, call: CallOptions, channel: RunChannel) -> Awaitable[RunResult]:
+        """Run `state` to its end or its next pause, the options that are functions called first."""
+        if not self.options.per_run:
+            return drive(state, self.run_dependencies(state, call, channel))
+        return self._resolve_and_run(state, call, channel)
+
+    async def _resolve_and_run(self, state: RunState, call: CallOptions, channel: RunChannel) -> RunResult:
+        try:
+            deps = await self.resolved_dependencies(state, call, channel)
+        except BaseException as error:
+            emitter = Emitter(state.run_id, listeners_of(self.options, channel))
+            tell_of_no_run(emitter, self.options, error)
+            channel.signal.detach()
+            raise
+        return await drive(state, deps)
+
+    async def resolved_dependencies(self, state: RunState, call: CallOptions, channel: RunChannel) -> RunDeps:
+        """Return what one run works with, the options that are functions called for it.
+
+        Raises `LOUSHO_CONFIG_RESOLVER_FAILED`. An abort that comes meanwhile is left to the run, which ends with it.
+        """
+        if not self.options.per_run:
+            return self.run_dependencies(state, call, channel)
+        try:
+            resolved = await resolve_options(self.options, self._models, state, call, channel.signal)
+        except Aborted:
+            resolved = Resolved()
+        return self.run_dependencies(state, call, channel, resolved)
+
+    def run_dependencies(
+        self, state: RunState, call: CallOptions, channel: RunChannel, resolved: Resolved | None = None
+    ) -> RunDeps:
+        """Return what one run of this agent works with; `resolved` has what functions chose for it."""
+        chosen = self._models.own if state.chosen_model is None else self._models.choose(state.chosen_model)
+        tools: Mapping[str, Tool] | None = None if resolved is None else resolved.tools
+        tools = tools_of_run(self.options.own_tools if tools is None else tools, self.options, call, state)
         sessions = self.store.sessions if state.session_id is not None else None
-        checkpointer = AgentCheckpoints(self._approval_store, sessions, self.options.tools)
         return dependencies(
-            self.options, self._provider, self._model, call, channel, run_id=state.run_id, checkpointer=checkpointer
+            self.options,
+            chosen.provider,
+            chosen.model,
+            call,
+            channel,
+            run_id=state.run_id,
+            checkpointer=AgentCheckpoints(self._approval_store, sessions, tools),
+            instructions=None if resolved is None else resolved.instructions,
+            tools=tools,
         )
 
     def __repr__(self) -> str:
-        return f"Agent({self.name!r}, model={self.model!r})"
+        return f"Agent({self.name!r}, model={self.model_label if self._models.varies else self.model!r})"
 
 
-def _provider_of(options: AgentOptions) -> tuple[LLMProvider, str | None]:
-    """Return the assembled provider and the model id it is asked for."""
-    if options.provider is not None:
-        return assemble(options.provider), options.model
-    model = options.model or default_model_from_environment()
-    if model is None:
-        raise missing_model_error()
-    return assemble(resolve_provider(model)), None
+def _no_checkpoints(session_id: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"session_id={session_id!r} saves the run step by step, and the agent's store keeps no checkpoints: this version"
+        f" has no store that does. For a conversation use agent.session({session_id!r}).",
+        field="sessionId",
+        code="LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE",
+    )

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of
+from lousho.agent.call_options import AnswerOptions, ResolveOptions, given_options
+from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of, listeners_of, tools_of_run
 from lousho.agent.running import start_run
+from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
@@ -19,10 +21,10 @@ from lousho.core.json_values import clean_text
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
-from lousho.runtime.emitter import timestamp_now
+from lousho.runtime.emitter import Emitter, timestamp_now
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult, result_of
-from lousho.runtime.state import Decision, Paused, RunDecided, RunState
+from lousho.runtime.state import CallTools, Decision, Paused, RunDecided, RunState
 from lousho.runtime.state_json import state_from_json
 from lousho.stores.protocol import PausedStepRecord
 
@@ -91,21 +93,33 @@ class Approvals:
         approved: bool,
         note: str | None = None,
         signal: CancelSignal | None = None,
+        tools: ToolsOption | None = None,
+        extra_tools: ToolsOption | None = None,
     ) -> RunResult:
         """Decide a call and continue its run; returns the continued run's result, which may be the next pause.
 
         While other calls of the same step are undecided nothing runs and the result is `awaiting-approval` again.
-        `note` reaches the tool (approved) or the model (rejected). Raises `LOUSHO_APPROVAL_NOT_FOUND`,
-        `LOUSHO_APPROVAL_CONFLICT`, `LOUSHO_RESUME_TOOL_MISSING`.
+        `note` reaches the tool (approved) or the model (rejected). A run that was started with tools of its own gets the
+        same ones again as `tools` and `extra_tools`. Raises `LOUSHO_APPROVAL_NOT_FOUND`, `LOUSHO_APPROVAL_CONFLICT`,
+        `LOUSHO_RESUME_TOOL_MISSING`, `LOUSHO_CONFIG_RESOLVER_FAILED`; after any of them the call is still undecided.
         """
-        return await self._decide(
-            new_id("run"), id, _decision(approved, note), RunChannel.silent(CallOptions(signal=signal))
-        )
+        call = CallOptions.check(signal=signal, tools=tools, extra_tools=extra_tools)
+        return await self._decide(new_id("run"), id, _decision(approved, note), call, RunChannel.silent(call))
 
-    async def answer(self, *, id: str, answer: str, signal: CancelSignal | None = None) -> RunResult:  # noqa: A002
+    async def answer(
+        self,
+        *,
+        id: str,  # noqa: A002 - the documented name
+        answer: str,
+        signal: CancelSignal | None = None,
+        tools: ToolsOption | None = None,
+        extra_tools: ToolsOption | None = None,
+    ) -> RunResult:
         """Answer a question and continue its run. Raises `LOUSHO_APPROVAL_KIND_MISMATCH` when it is not a question."""
         await self._check_question(id)
-        return await self.resolve(id=id, approved=True, note=answer, signal=signal)
+        return await self.resolve(
+            id=id, approved=True, note=answer, signal=signal, tools=tools, extra_tools=extra_tools
+        )
 
     def stream_resolve(
         self,
@@ -114,42 +128,55 @@ class Approvals:
         approved: bool,
         note: str | None = None,
         signal: CancelSignal | None = None,
+        tools: ToolsOption | None = None,
+        extra_tools: ToolsOption | None = None,
     ) -> AgentRun:
         """Decide a call and stream its continued run; the iteration ends normally even when the run fails."""
-        return self._stream(id, _decision(approved, note), signal, question=False)
+        call = CallOptions.check(signal=signal, tools=tools, extra_tools=extra_tools)
+        return self._stream(id, _decision(approved, note), call, question=False)
 
-    def stream_answer(self, *, id: str, answer: str, signal: CancelSignal | None = None) -> AgentRun:  # noqa: A002
+    def stream_answer(
+        self,
+        *,
+        id: str,  # noqa: A002 - the documented name
+        answer: str,
+        signal: CancelSignal | None = None,
+        tools: ToolsOption | None = None,
+        extra_tools: ToolsOption | None = None,
+    ) -> AgentRun:
         """Answer a question and stream its continued run."""
-        return self._stream(id, _decision(True, answer), signal, question=True)
+        call = CallOptions.check(signal=signal, tools=tools, extra_tools=extra_tools)
+        return self._stream(id, _decision(True, answer), call, question=True)
 
-    def _stream(self, approval_id: str, decision: Decision, signal: CancelSignal | None, *, question: bool) -> AgentRun:
+    def _stream(self, approval_id: str, decision: Decision, call: CallOptions, *, question: bool) -> AgentRun:
         run_id = new_id("run")
 
         async def start(channel: RunChannel) -> RunResult:
             if question:
                 await self._check_question(approval_id)
-            return await self._decide(run_id, approval_id, decision, channel)
+            return await self._decide(run_id, approval_id, decision, call, channel)
 
-        return start_run(run_id, self._agent.options, signal, start, throw_on_error=False)
+        return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False)
 
     def list_sync(self) -> list[PendingApproval]:
         """Blocking twin of `list()`."""
         return run_blocking(self.list())
 
-    def resolve_sync(self, **decision: Any) -> RunResult:
+    def resolve_sync(self, **decision: Unpack[ResolveOptions]) -> RunResult:
         """Blocking twin of `resolve()`."""
-        return run_blocking(self.resolve(**decision))
+        return run_blocking(self.resolve(**given_options(decision, ResolveOptions, "approvals.resolve_sync")))
 
-    def answer_sync(self, **answer: Any) -> RunResult:
+    def answer_sync(self, **answer: Unpack[AnswerOptions]) -> RunResult:
         """Blocking twin of `answer()`."""
-        return run_blocking(self.answer(**answer))
+        return run_blocking(self.answer(**given_options(answer, AnswerOptions, "approvals.answer_sync")))
 
-    def stream_resolve_sync(self, **decision: Any) -> BlockingStream[AgentEvent]:
+    def stream_resolve_sync(self, **decision: Unpack[ResolveOptions]) -> BlockingStream[AgentEvent]:
         """Blocking twin of `stream_resolve()`: yields the continued run's events."""
+        given = given_options(decision, ResolveOptions, "approvals.stream_resolve_sync")
         holder: list[AgentRun] = []
 
         def open_stream() -> AgentRun:
-            holder.append(self.stream_resolve(**decision))
+            holder.append(self.stream_resolve(**given))
             return holder[0]
 
         async def close() -> None:
@@ -176,13 +203,17 @@ class Approvals:
                 code="LOUSHO_APPROVAL_KIND_MISMATCH",
             )
 
-    async def _decide(self, run_id: str, approval_id: str, decision: Decision, channel: RunChannel) -> RunResult:
+    async def _decide(
+        self, run_id: str, approval_id: str, decision: Decision, call: CallOptions, channel: RunChannel
+    ) -> RunResult:
         try:
-            return await self._decided(run_id, approval_id, decision, channel)
+            return await self._decided(run_id, approval_id, decision, call, channel)
         finally:
             channel.signal.detach()
 
-    async def _decided(self, run_id: str, approval_id: str, decision: Decision, channel: RunChannel) -> RunResult:
+    async def _decided(
+        self, run_id: str, approval_id: str, decision: Decision, call: CallOptions, channel: RunChannel
+    ) -> RunResult:
         step, approval = await self._find(approval_id)
         if approval.get("kind") == "question" and decision.approved and not decision.note:
             raise SDKError(
@@ -190,20 +221,24 @@ class Approvals:
                 code="LOUSHO_APPROVAL_KIND_MISMATCH",
             )
         state = _paused_state(step)
-        check_tools_of(state, self._agent.options)
+        options = self._agent.options
+        if "tools" not in options.per_run:
+            check_tools_of(state, options, tools_of_run(options.own_tools, options, call, state))
         approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}
         undecided = [str(other["id"]) for other in step.approvals if other.get("decision") is None]
         if undecided:
             return await self._record(approval_id, step, state, undecided, run_id, channel)
 
-        _apply(state, step)
-        state.run_id = run_id
-
         async def prepare() -> tuple[RunState, RunDeps]:
             # Claimed only once the session is ours: until then its pause keeps new turns out.
-            deps = self._agent.run_dependencies(state, CallOptions(), channel)
+            state.run_id = run_id
+            deps = await self._agent.resolved_dependencies(state, call, channel)
+            if not channel.signal.aborted:
+                check_tools_of(state, options, deps.tools)
             if not await self._agent.approval_store.claim(step.id, step.revision):
                 raise _conflict(approval_id)
+            _remember_tools(state, call)
+            _apply(state, step)
             return state, deps
 
         if step.session_id is None:
@@ -223,9 +258,10 @@ class Approvals:
         if not await self._agent.approval_store.save(step):
             raise _conflict(approval_id)
         state.run_id = run_id
-        deps = self._agent.run_dependencies(state, CallOptions(), channel)
-        deps.emitter.emit(RunStartEvent(agent_name=state.agent_name))
-        deps.emitter.emit(RunDoneEvent(finish_reason="awaiting-approval", text="", usage=state.usage))
+        options = self._agent.options
+        emitter = Emitter(run_id, listeners_of(options, channel))
+        emitter.emit(RunStartEvent(agent_name=state.agent_name, version=options.version))
+        emitter.emit(RunDoneEvent(finish_reason="awaiting-approval", text="", usage=state.usage))
         result = result_of(state)
         result.approval_ids = undecided
         result.approval_id = undecided[0]
@@ -264,6 +300,14 @@ def _apply(state: RunState, step: PausedStepRecord) -> None:
         slot.status = "expired" if expired else ("approved" if slot.decision.approved else "rejected")
     state.finish_reason = None
     state.next = RunDecided()
+
+
+def _remember_tools(state: RunState, call: CallOptions) -> None:
+    """Keep in the state which tools the continuation was given: it may pause once more."""
+    given, before = call.own_tools, state.call_tools
+    if given is not None:
+        replace = given.replace or (before is not None and before.replace)
+        state.call_tools = CallTools(names=given.names, replace=replace)
 
 
 def _conflict(approval_id: str) -> SDKError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lousho.core.errors import SDKError
 from lousho.core.json_values import JsonObject
 from lousho.runtime.emitter import timestamp_now
@@ -18,7 +20,7 @@ class AgentCheckpoints:
 
     __slots__ = ("_approvals", "_sessions", "_tools")
 
-    def __init__(self, approvals: ApprovalStore, sessions: SessionStore | None, tools: dict[str, Tool]) -> None:
+    def __init__(self, approvals: ApprovalStore, sessions: SessionStore | None, tools: Mapping[str, Tool]) -> None:
         self._approvals = approvals
         self._sessions = sessions
         self._tools = tools

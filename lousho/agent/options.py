@@ -9,12 +9,14 @@ import inspect
 import logging
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from lousho.agent.model_settings import check_model_settings
+from lousho.agent.per_run import PerRun, RunConfigContext, check_function, is_per_run
+from lousho.agent.tool_list import ToolsOption, checked_tools, with_question
 from lousho.core.errors import ConfigurationError
 from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
@@ -22,10 +24,9 @@ from lousho.policy.permissions import LONGEST_TTL_MS, PermissionRule, permission
 from lousho.runtime.deps import SpillOptions, ToolErrorInfo
 from lousho.runtime.emitter import EventListener
 from lousho.stores.protocol import AgentStore, ApprovalStore
-from lousho.tools.builtin import ASK_QUESTION, ask_question_tool
 from lousho.tools.definition import Tool
 
-ToolsOption: TypeAlias = "Sequence[Tool] | Mapping[str, Tool]"
+ToolsFunction: TypeAlias = "Callable[[RunConfigContext], ToolsOption | Awaitable[ToolsOption]]"
 DecisionListener: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, Any] | None], object]"
 ToolErrorMessage: TypeAlias = "Callable[[BaseException, ToolErrorInfo], str]"
 
@@ -34,10 +35,12 @@ _log = logging.getLogger("lousho.agent")
 DEFAULT_INSTRUCTIONS = "You are a helpful assistant."
 DEFAULT_MAX_STEPS = 10
 DEFAULT_MAX_TOOL_RESULT_CHARS = 50_000
+PER_RUN_OPTIONS = ("model", "instructions", "tools")
+"""The options that may be functions of the run."""
 SHORTEST_SPILL_CHARS = 1_000
 """Below this the note that stands for a spilled result would be longer than the result."""
 
-_ALIASES = {
+OPTION_ALIASES = {
     "system": "instructions",
     "system_prompt": "instructions",
     "max_turns": "max_steps",
@@ -57,7 +60,7 @@ class CreateAgentBase(TypedDict, total=False):
 
     name: str | None
     description: str | None
-    tools: ToolsOption | None
+    tools: PerRun[ToolsOption] | None
     max_steps: int | None
     tool_concurrency: int | Literal["unbounded"] | None
     model_settings: Mapping[str, Any] | None
@@ -83,12 +86,12 @@ class CreateAgentBase(TypedDict, total=False):
 class AgentOptions:
     """The checked options of an agent."""
 
-    model: str | None = None
+    model: PerRun[str] | None = None
     provider: LLMProvider | None = None
-    instructions: str = DEFAULT_INSTRUCTIONS
+    instructions: PerRun[str] = DEFAULT_INSTRUCTIONS
     name: str = "agent"
     description: str | None = None
-    tools: dict[str, Tool] = field(default_factory=dict)
+    tools: dict[str, Tool] | ToolsFunction = field(default_factory=dict)
     max_steps: int = DEFAULT_MAX_STEPS
     tool_concurrency: int | Literal["unbounded"] = "unbounded"
     model_settings: dict[str, Any] = field(default_factory=dict)
@@ -108,13 +111,25 @@ class AgentOptions:
     match_tool_names: bool = True
     version: str | None = None
     redact_content: bool = False
+    per_run: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    """The options that were given as functions of the run, by name."""
+
+    def __post_init__(self) -> None:
+        self.per_run = tuple(name for name in PER_RUN_OPTIONS if is_per_run(getattr(self, name)))
 
     def to_kwargs(self) -> dict[str, Any]:
         """Return the options as keyword arguments of `create_agent()`."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    @property
+    def own_tools(self) -> dict[str, Tool]:
+        """The tools that are known before any run: without those that a function chooses."""
+        if isinstance(self.tools, dict):
+            return cast("dict[str, Tool]", self.tools)
+        return with_question({}, ask_question=self.ask_question)
 
 
-KNOWN_OPTIONS: tuple[str, ...] = (*(f.name for f in fields(AgentOptions)), "prompt")
+KNOWN_OPTIONS: tuple[str, ...] = (*(f.name for f in fields(AgentOptions) if f.init), "prompt")
 
 
 def check_options(given: Mapping[str, Any]) -> AgentOptions:
@@ -127,7 +142,7 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
     for key in values:
         if key not in KNOWN_OPTIONS:
             raise ConfigurationError(
-                f"create_agent: {unknown_key_message(key, KNOWN_OPTIONS, aliases=_ALIASES)}.", field=key
+                f"create_agent: {unknown_key_message(key, KNOWN_OPTIONS, aliases=OPTION_ALIASES)}.", field=key
             )
     if "prompt" in values:
         if "instructions" in values:
@@ -137,9 +152,7 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
                 code="LOUSHO_CONFIG_CONFLICTING_OPTIONS",
             )
         values["instructions"] = values.pop("prompt")
-    for key, kind in (("instructions", str), ("name", str), ("description", str), ("model", str), ("version", str)):
-        if key in values and not isinstance(values[key], kind):
-            raise ConfigurationError(f"create_agent: {key} must be a text; got {values[key]!r}.", field=key)
+    _check_texts(values)
     if "max_steps" in values:
         check_max_steps(values["max_steps"])
     _check_concurrency(values.get("tool_concurrency", "unbounded"))
@@ -156,9 +169,23 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
             raise ConfigurationError(f"create_agent: {key} must be True or False; got {values[key]!r}.", field=key)
     values["model_settings"] = check_model_settings(values.get("model_settings"))
     values["permissions"] = permission_rules(values.get("permissions"))
-    values["tools"] = _tools(values.get("tools"), ask_question=bool(values.get("ask_question")))
-    _warn_of_rules_without_tool(values["permissions"], values["tools"])
+    if is_per_run(values.get("tools")):
+        check_function("tools", values["tools"])
+    else:
+        tools = checked_tools(values.get("tools", ()), where="create_agent")
+        values["tools"] = with_question(tools, ask_question=bool(values.get("ask_question")))
+        _warn_of_rules_without_tool(values["permissions"], values["tools"])
     return AgentOptions(**values)
+
+
+def _check_texts(values: Mapping[str, Any]) -> None:
+    for key in ("instructions", "name", "description", "model", "version"):
+        value = values.get(key, "")
+        if key in PER_RUN_OPTIONS and is_per_run(value):
+            check_function(key, value)
+        elif not isinstance(value, str):
+            or_function = " or a function of the run" if key in PER_RUN_OPTIONS else ""
+            raise ConfigurationError(f"create_agent: {key} must be a text{or_function}; got {value!r}.", field=key)
 
 
 def _warn_of_rules_without_tool(rules: Iterable[PermissionRule], tools: Mapping[str, Tool]) -> None:
@@ -266,29 +293,3 @@ def _check_callables(values: Mapping[str, Any]) -> None:
 def _is_async(function: Any) -> bool:
     target = function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004
     return inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target)
-
-
-def _tools(given: Any, *, ask_question: bool) -> dict[str, Tool]:
-    tools: dict[str, Tool] = {}
-    pairs: list[tuple[str | None, Any]]
-    if given is None:
-        pairs = []
-    elif isinstance(given, Mapping):
-        pairs = list(cast("Mapping[str, Any]", given).items())
-    elif isinstance(given, Tool) or not isinstance(given, Iterable) or isinstance(given, str):
-        raise ConfigurationError("create_agent: tools must be a list of tools or a mapping of names.", field="tools")
-    else:
-        pairs = [(None, item) for item in cast("Iterable[Any]", given)]
-    for key, item in pairs:
-        if not isinstance(item, Tool):
-            raise ConfigurationError(
-                f"create_agent: {item!r} is not a tool. Put @tool above the function, or use define_tool().",
-                field="tools",
-            )
-        named = item if key is None or key == item.name else item.renamed(key)
-        if named.name in tools:
-            raise ConfigurationError(f"create_agent: two tools are named {named.name!r}.", field="tools")
-        tools[named.name] = named
-    if ask_question and ASK_QUESTION not in tools:
-        tools[ASK_QUESTION] = ask_question_tool()
-    return tools

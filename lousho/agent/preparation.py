@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from lousho.agent.model_settings import check_model_settings
 from lousho.agent.options import AgentOptions, check_max_steps
+from lousho.agent.tool_list import ToolsOption, checked_tools, joined, with_question
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.ids import new_id
@@ -16,7 +17,8 @@ from lousho.core.messages import AgentInput, ContentPart, FilePart, ImagePart, M
 from lousho.models.provider import LLMProvider
 from lousho.runtime.deps import Checkpointer, RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
-from lousho.runtime.state import RunState
+from lousho.runtime.state import CallTools, RunState
+from lousho.tools.definition import Tool
 
 
 @dataclass(slots=True, kw_only=True)
@@ -28,18 +30,28 @@ class CallOptions:
     instructions: str | None = None
     model_settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     metadata: dict[str, Any] | None = None
+    model: str | None = None
+    """`provider/model`, or the bare id of an agent with a provider object; `None`: the agent's."""
+    tools: dict[str, Tool] | None = None
+    """In place of the agent's; `None`: the agent's."""
+    extra_tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
 
     @classmethod
     def check(
         cls,
         *,
-        signal: CancelSignal | None,
-        max_steps: int | None,
-        instructions: str | None,
-        model_settings: Mapping[str, Any] | None,
-        metadata: Mapping[str, Any] | None,
+        signal: CancelSignal | None = None,
+        max_steps: int | None = None,
+        instructions: str | None = None,
+        model_settings: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        model: str | None = None,
+        tools: ToolsOption | None = None,
+        extra_tools: ToolsOption | None = None,
     ) -> CallOptions:
         """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
+        if model is not None and not (isinstance(model, str) and model.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(f"model must be a text; got {model!r}.", field="model")
         if instructions is not None and not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"instructions must be a text; got {instructions!r}.", field="instructions")
         if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -52,7 +64,19 @@ class CallOptions:
             instructions=instructions,
             model_settings=check_model_settings(model_settings),
             metadata=None if metadata is None else cast("dict[str, Any]", to_json_value(metadata)),
+            model=model,
+            tools=None if tools is None else checked_tools(tools, where="The call"),
+            extra_tools={}
+            if extra_tools is None
+            else checked_tools(extra_tools, where="The call", field="extra_tools"),
         )
+
+    @property
+    def own_tools(self) -> CallTools | None:
+        """The tools of the call as the saved run remembers them, or `None` when it has none of its own."""
+        if self.tools is None and not self.extra_tools:
+            return None
+        return CallTools(names=[*(self.tools or ()), *self.extra_tools], replace=self.tools is not None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,7 +148,24 @@ def new_state(
         messages=messages,
         turn_start=len(history),
         metadata=call.metadata,
+        chosen_model=call.model,
+        call_tools=call.own_tools,
+        input=list(given) if options.per_run else None,
     )
+
+
+def tools_of_run(
+    own: Mapping[str, Tool], options: AgentOptions, call: CallOptions, state: RunState
+) -> Mapping[str, Tool]:
+    """Return the tools of a run: `own`, which are the agent's, with those of the call in their place or added.
+
+    A saved run that began without the agent's tools goes on without them. Raises `LOUSHO_CONFIG_INVALID` when a name is
+    there twice.
+    """
+    replaced = call.tools is not None or (state.call_tools is not None and state.call_tools.replace)
+    if replaced:
+        own = with_question(dict(call.tools or {}), ask_question=options.ask_question)
+    return joined(own, call.extra_tools, where="The call") if call.extra_tools else own
 
 
 def dependencies(
@@ -136,10 +177,13 @@ def dependencies(
     *,
     run_id: str,
     checkpointer: Checkpointer,
+    instructions: str | None = None,
+    tools: Mapping[str, Tool] | None = None,
 ) -> RunDeps:
-    """Return what a run of this agent works with."""
-    heard = channel.listeners if options.on_event is None else (options.on_event, *channel.listeners)
-    instructions = options.instructions
+    """Return what a run of this agent works with. `instructions` and `tools` are what functions chose for this run."""
+    heard = listeners_of(options, channel)
+    if instructions is None:
+        instructions = options.instructions if isinstance(options.instructions, str) else ""
     if call.instructions:
         instructions = f"{instructions}\n\n{call.instructions}" if instructions else call.instructions
     concurrency = options.tool_concurrency
@@ -147,7 +191,7 @@ def dependencies(
         provider=provider,
         model=model,
         instructions=instructions,
-        tools=options.tools,
+        tools=options.own_tools if tools is None else tools,
         settings={**options.model_settings, **call.model_settings},
         max_steps=call.max_steps or options.max_steps,
         emitter=Emitter(run_id, heard, channel.backlog),
@@ -170,9 +214,26 @@ def dependencies(
     )
 
 
-def check_tools_of(state: RunState, options: AgentOptions) -> None:
-    """Refuse to continue a run whose waiting calls name tools the agent lacks. Raises `LOUSHO_RESUME_TOOL_MISSING`."""
-    missing = sorted({slot.tool_name for slot in state.waiting()} - set(options.tools))
+def listeners_of(options: AgentOptions, channel: RunChannel) -> tuple[EventListener, ...]:
+    """Return who hears the events of a run: the agent's listener, then those of the channel."""
+    return channel.listeners if options.on_event is None else (options.on_event, *channel.listeners)
+
+
+def check_tools_of(state: RunState, options: AgentOptions, tools: Mapping[str, Tool] | None = None) -> None:
+    """Refuse to continue a run without the tools it needs: those it waits on, and those that its call brought.
+
+    `tools` are those of the continuation, by default the agent's. Raises `LOUSHO_RESUME_TOOL_MISSING`.
+    """
+    known = options.own_tools if tools is None else tools
+    missing = sorted({slot.tool_name for slot in state.waiting()} - set(known))
+    of_call = [] if state.call_tools is None else sorted(set(state.call_tools.names) - set(known))
+    if of_call:
+        missing = sorted({*missing, *of_call})
+        raise SDKError(
+            f"The paused run was started with tools of its own, and {', '.join(missing)} of them must be given again:"
+            " pass the same tools= and extra_tools= with the decision.",
+            code="LOUSHO_RESUME_TOOL_MISSING",
+        )
     if missing:
         raise SDKError(
             f"The paused run waits on {', '.join(missing)}, which the agent {options.name!r} does not have.",

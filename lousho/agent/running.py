@@ -56,15 +56,15 @@ def start_run(
         except BaseException as error:
             if not begun:
                 heard = (buffer.put,) if options.on_event is None else (options.on_event, buffer.put)
-                _tell_of_no_run(Emitter(run_id, heard), options.name, error)
+                tell_of_no_run(Emitter(run_id, heard), options, error)
             raise
 
     return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error, on_end=on_end)
 
 
-def _tell_of_no_run(emitter: Emitter, agent_name: str, error: BaseException) -> None:
+def tell_of_no_run(emitter: Emitter, options: AgentOptions, error: BaseException) -> None:
     """Emit the whole stream of a run that ended before its first event."""
-    emitter.emit(RunStartEvent(agent_name=agent_name))
+    emitter.emit(RunStartEvent(agent_name=options.name, version=options.version))
     if isinstance(error, asyncio.CancelledError):
         emitter.emit(RunDoneEvent(finish_reason="aborted", text=""))
         return

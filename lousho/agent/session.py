@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Unpack
 
+from lousho.agent.call_options import TurnOptions, given_options
 from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
 from lousho.agent.running import check_loop, start_run
 from lousho.agent.turns import Place, TurnLock
-from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
@@ -60,52 +60,22 @@ class Session:
                 return [Message.from_dict(message) for message in load_now(self.id).messages]
         return list(self._messages or [])
 
-    async def send(
-        self,
-        input: AgentInput,  # noqa: A002 - the word of the whole field
-        *,
-        signal: CancelSignal | None = None,
-        max_steps: int | None = None,
-        instructions: str | None = None,
-        model_settings: Mapping[str, Any] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> RunResult:
-        """Run one turn and return its result; options as for `agent.send()`.
+    async def send(self, input: AgentInput, **options: Unpack[TurnOptions]) -> RunResult:  # noqa: A002
+        """Run one turn and return its result; options as for `agent.send()`, without `session_id`.
 
         Raises `LOUSHO_SESSION_AWAITING_APPROVAL` while an earlier turn waits for a decision, and `LOUSHO_SESSION_BUSY`
         when it is called from inside a turn of the same session, which would wait for itself.
         """
-        call = CallOptions.check(
-            signal=signal,
-            max_steps=max_steps,
-            instructions=instructions,
-            model_settings=model_settings,
-            metadata=metadata,
-        )
+        call = self._agent.checked_call(given_options(options, TurnOptions, "session.send"))
         given = checked_input(input)
         return await self._turn(self._turns.place(), new_id("run"), given, call, RunChannel.silent(call))
 
-    def stream(
-        self,
-        input: AgentInput,  # noqa: A002 - the word of the whole field
-        *,
-        signal: CancelSignal | None = None,
-        max_steps: int | None = None,
-        instructions: str | None = None,
-        model_settings: Mapping[str, Any] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> AgentRun:
+    def stream(self, input: AgentInput, **options: Unpack[TurnOptions]) -> AgentRun:  # noqa: A002
         """Start one turn and return it as a run. The iteration ends normally even when the turn fails.
 
         `run.done` comes after the turn was saved. Must be called inside a running event loop.
         """
-        call = CallOptions.check(
-            signal=signal,
-            max_steps=max_steps,
-            instructions=instructions,
-            model_settings=model_settings,
-            metadata=metadata,
-        )
+        call = self._agent.checked_call(given_options(options, TurnOptions, "session.stream"))
         given = checked_input(input)
         check_loop()
         run_id = new_id("run")
@@ -134,28 +104,29 @@ class Session:
                     session_id=self.id,
                     session_revision=record.revision,
                 )
-                return await self._drive(state, self._agent.run_dependencies(state, call, channel))
+                return await self._kept(state, self._agent.run(state, call, channel))
         finally:
             channel.signal.detach()
 
     async def continue_turn(self, prepare: Callable[[], Awaitable[tuple[RunState, RunDeps]]]) -> RunResult:
         """Run a decided turn of this session to its end, after the turns that are queued before it."""
         async with self._turns.place():
-            return await self._drive(*await prepare())
+            state, deps = await prepare()
+            return await self._kept(state, drive(state, deps))
 
-    async def _drive(self, state: RunState, deps: RunDeps) -> RunResult:
+    async def _kept(self, state: RunState, run: Awaitable[RunResult]) -> RunResult:
         try:
-            return await drive(state, deps)
+            return await run
         finally:
             # A turn whose task was cancelled is saved, too, though it returns nothing.
             if isinstance(state.next, Finished) and state.finish_reason != "error" and state.step:
                 self._messages = list(state.messages)
 
-    def send_sync(self, input: AgentInput, **options: Any) -> RunResult:  # noqa: A002
+    def send_sync(self, input: AgentInput, **options: Unpack[TurnOptions]) -> RunResult:  # noqa: A002
         """Blocking twin of `send()`."""
         return run_blocking(self.send(input, **options))
 
-    def stream_sync(self, input: AgentInput, **options: Any) -> BlockingStream[AgentEvent]:  # noqa: A002
+    def stream_sync(self, input: AgentInput, **options: Unpack[TurnOptions]) -> BlockingStream[AgentEvent]:  # noqa: A002
         """Blocking twin of `stream()`: yields the turn's events."""
         holder: list[AgentRun] = []
 

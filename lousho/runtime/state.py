@@ -109,6 +109,31 @@ class CallSlot:
 
 
 @dataclass(slots=True, kw_only=True)
+class CallTools:
+    """The tools that the run's own call brought, by name: the code of a tool cannot be saved."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STORED
+
+    names: list[str]
+    replace: bool = False
+    """Whether they stand in the place of the agent's."""
+
+
+@dataclass(slots=True, kw_only=True)
+class RepeatedFailure:
+    """A call that failed in the turn just recorded, and in how many turns in a row it has now."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STORED
+
+    call: str
+    """Stands for the tool and its arguments; equal calls have equal ones."""
+    tool_name: str
+    count: int
+    message: str
+    """What it failed with."""
+
+
+@dataclass(slots=True, kw_only=True)
 class RunState:
     """One run. `messages` is the whole transcript without the system prompt; the turn's own start at `turn_start`."""
 
@@ -126,7 +151,12 @@ class RunState:
     """Steps begun so far, paused and continued ones included."""
     model: str | None = None
     """The model that answered, for a continuation that must keep it."""
+    chosen_model: str | None = None
+    """The model that a function or the call chose for this run, which a continuation keeps; `None`: the agent's."""
     metadata: dict[str, Any] | None = None
+    input: list[Message] | None = None
+    """What the run was asked, for an agent whose options are functions of it."""
+    call_tools: CallTools | None = None
     batch: list[CallSlot] = field(default_factory=list)
     """The tool calls of the current step, in the model's order; empty between steps."""
     turn_finish: str = "stop"
@@ -137,6 +167,10 @@ class RunState:
     usage: RunUsage = field(default_factory=RunUsage)
     step_usage: list[StepUsage] = field(default_factory=list)
     tool_errors: int = 0
+    failing: list[RepeatedFailure] = field(default_factory=list)
+    """The failed calls of the last turn with tools, if none of its calls succeeded; what the loop guard looks at."""
+    results_folder: str | None = None
+    """The folder that holds the results which were too long for the transcript, by its name alone."""
     abort_reason: dict[str, str] | None = None
 
     def waiting(self) -> list[CallSlot]:

@@ -1,0 +1,97 @@
+"""The options of one call: which there are, and a name that is none of them told with the nearest one.
+
+They are typed once, here, so that `send()`, `stream()`, the session's and the blocking twins take the same ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypedDict
+
+from lousho.agent.options import KNOWN_OPTIONS, OPTION_ALIASES
+from lousho.agent.tool_list import ToolsOption
+from lousho.core.cancel import CancelSignal
+from lousho.core.errors import ConfigurationError
+from lousho.core.suggest import unknown_key_message
+
+_ALIASES = {
+    **OPTION_ALIASES,
+    "session": "session_id",
+    "cancel": "signal",
+    "abort_signal": "signal",
+    "timeout": "signal",
+    "timeout_ms": "signal",
+    "add_tools": "extra_tools",
+    "more_tools": "extra_tools",
+}
+
+
+class TurnOptions(TypedDict, total=False):
+    """What `session.send()` and `session.stream()` take beside the input; `None` counts as not given."""
+
+    signal: CancelSignal | None
+    """Stops the run."""
+    max_steps: int | None
+    """In place of the agent's."""
+    model: str | None
+    """In place of the agent's: `provider/model`, or the bare id for an agent with `provider=`."""
+    instructions: str | None
+    """Added to the agent's, after an empty line."""
+    tools: ToolsOption | None
+    """In place of the agent's tools."""
+    extra_tools: ToolsOption | None
+    """Added to the tools."""
+    model_settings: Mapping[str, Any] | None
+    """Win over the agent's, key by key."""
+    metadata: Mapping[str, Any] | None
+    """Kept with the saved state of the run, and told to options that are functions."""
+
+
+class SendOptions(TurnOptions, total=False):
+    """What `agent.send()` takes beside the input."""
+
+    session_id: str | None
+    """Saves the run step by step under this id; needs a store that keeps checkpoints."""
+
+
+class StreamOptions(SendOptions, total=False):
+    """What `agent.stream()` takes beside the input."""
+
+    throw_on_error: bool
+    """`False` ends the iteration of a failed run normally."""
+
+
+class ResolveOptions(TypedDict, total=False):
+    """What `approvals.resolve()` and `stream_resolve()` take."""
+
+    id: str
+    approved: bool
+    note: str | None
+    signal: CancelSignal | None
+    tools: ToolsOption | None
+    extra_tools: ToolsOption | None
+
+
+class AnswerOptions(TypedDict, total=False):
+    """What `approvals.answer()` and `stream_answer()` take."""
+
+    id: str
+    answer: str
+    signal: CancelSignal | None
+    tools: ToolsOption | None
+    extra_tools: ToolsOption | None
+
+
+def given_options(options: Mapping[str, Any], known: type, where: str) -> dict[str, Any]:
+    """Return the options that have a value. Raises `LOUSHO_CONFIG_INVALID` for a name that `known` does not have."""
+    names = known.__annotations__
+    for key, value in options.items():
+        if value is not None and key not in names:
+            raise ConfigurationError(f"{where}: {_unknown(key, list(names))}.", field=key)
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _unknown(key: str, names: list[str]) -> str:
+    if key in KNOWN_OPTIONS:
+        return f"'{key}' is an option of create_agent(), not of one call; agent.with_options({key}=...) changes it"
+    return unknown_key_message(key, names, aliases=_ALIASES)

@@ -1,0 +1,56 @@
+"""Tools as they are given to an agent or to one call: a list, or a mapping of names, checked into one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from lousho.core.errors import ConfigurationError
+from lousho.tools.builtin import ASK_QUESTION, ask_question_tool
+from lousho.tools.definition import Tool
+
+ToolsOption: TypeAlias = "Sequence[Tool] | Mapping[str, Tool]"
+
+
+def checked_tools(given: Any, *, where: str, field: str = "tools") -> dict[str, Tool]:
+    """Return the tools by name; a mapping's key renames its tool.
+
+    Raises `LOUSHO_CONFIG_INVALID` for what is no tool and for two tools of one name; `where` begins the message.
+    """
+    tools: dict[str, Tool] = {}
+    pairs: list[tuple[str | None, Any]]
+    if isinstance(given, Mapping):
+        pairs = list(cast("Mapping[str, Any]", given).items())
+    elif isinstance(given, Tool) or not isinstance(given, Iterable) or isinstance(given, str):
+        raise ConfigurationError(f"{where}: {field} must be a list of tools or a mapping of names.", field=field)
+    else:
+        pairs = [(None, item) for item in cast("Iterable[Any]", given)]
+    for key, item in pairs:
+        if not isinstance(item, Tool):
+            raise ConfigurationError(
+                f"{where}: {item!r} is not a tool. Put @tool above the function, or use define_tool().", field=field
+            )
+        named = item if key is None or key == item.name else item.renamed(key)
+        if named.name in tools:
+            raise ConfigurationError(f"{where}: two tools are named {named.name!r}.", field=field)
+        tools[named.name] = named
+    return tools
+
+
+def with_question(tools: dict[str, Tool], *, ask_question: bool) -> dict[str, Tool]:
+    """Add the tool that asks the user where the agent has it, unless there is one of that name."""
+    if ask_question and ASK_QUESTION not in tools:
+        tools[ASK_QUESTION] = ask_question_tool()
+    return tools
+
+
+def joined(own: Mapping[str, Tool], extra: Mapping[str, Tool], *, where: str) -> dict[str, Tool]:
+    """Return `own` and `extra` in one. Raises `LOUSHO_CONFIG_INVALID` naming a tool that both have."""
+    twice = sorted(set(own) & set(extra))
+    if twice:
+        raise ConfigurationError(
+            f"{where}: extra_tools has {', '.join(map(repr, twice))}, and so has the agent. Give it another name, or"
+            " use tools=, which replaces the agent's.",
+            field="extra_tools",
+        )
+    return {**own, **extra}
