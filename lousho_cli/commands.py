@@ -2,7 +2,8 @@
 
 A verb module holds one function named like the verb. Its signature is the only declaration of the verb's arguments
 and flags, its docstring is the help text (the first line is the summary), and `EXAMPLES` are command lines for the
-help page. `MISSING`, where there is one, is what to say when a required argument is not given. To add a verb, write `lousho_cli/verbs/<verb>.py` and name it in `VERBS`.
+help page. `MISSING`, where there is one, is what to say when a required argument is not given. To add a verb, write
+`lousho_cli/verbs/<verb>.py`, name it in `VERBS` and describe it in `OVERVIEW`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ VERBS: Mapping[str, str] = {
     "init": "lousho_cli.verbs.init",
     "doctor": "lousho_cli.verbs.doctor",
     "chat": "lousho_cli.verbs.chat",
+    "run": "lousho_cli.verbs.run",
     "help": "lousho_cli.verbs.help",
     "version": "lousho_cli.verbs.version",
 }

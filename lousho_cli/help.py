@@ -1,13 +1,15 @@
 """What the program says about itself: usage lines, a verb's help page, the list of all verbs, the friendly start.
 
 Everything is read off the verbs' Typer parameters, so a flag that exists is a flag that is shown. Examples come first:
-most people who ask for help want a line to copy.
+most people who ask for help want a line to copy. The list of all verbs comes from a table that is held equal to them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+from lousho_cli.overview import OVERVIEW, Row
 
 if TYPE_CHECKING:
     from typer.core import TyperArgument, TyperCommand, TyperOption
@@ -50,13 +52,17 @@ def verb_help(verb: Verb, width: int) -> str:
     return "\n\n".join(parts)
 
 
-def overview(verbs: Iterable[Verb], width: int) -> str:
+def overview_row(verb: Verb) -> Row:
+    """Return what the list of all verbs says of this one."""
+    return Row(verb.name, tuple(_usage_pieces(verb)[2:]), (verb.command.help or "").partition("\n")[0])
+
+
+def overview(width: int) -> str:
     """Return `lousho --help`: every verb with its flags and what it does."""
     parts = [f"lousho: {TAGLINE}", "usage: lousho <command> [flags]"]
-    for verb in verbs:
-        summary = (verb.command.help or "").partition("\n")[0]
-        usage = _wrap_usage(_usage_pieces(verb)[1:], width, "  ")
-        parts.append(f"{usage}\n{_fill(summary, width, '      ')}")
+    for row in OVERVIEW:
+        usage = _wrap_usage((row.name, *row.usage), width, "  ")
+        parts.append(f"{usage}\n{_fill(row.summary, width, '      ')}")
     parts.append(
         _table(
             "flags:",

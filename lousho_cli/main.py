@@ -69,6 +69,11 @@ def dispatch(words: Sequence[str], console: Console) -> int:
 
         console.out(installed_version())
         return 0
+    if first == "help" and not rest:  # the list of all verbs needs none of them
+        from lousho_cli.help import overview, terminal_width
+
+        console.out(overview(terminal_width()))
+        return 0
     if first == "help":
         from lousho_cli.verbs.help import answer
 

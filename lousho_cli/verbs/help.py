@@ -28,7 +28,7 @@ def help(  # noqa: A001 - the verb is called help
 def explain(command: str | None, console: Console) -> None:
     """Print the list of commands, or the help page of `command`."""
     if command is None:
-        console.out(overview(map(load_verb, VERBS), terminal_width()))
+        console.out(overview(terminal_width()))
     elif command in VERBS:
         console.out(verb_help(load_verb(command), terminal_width()))
     else:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from lousho_cli.commands import VERBS, load_verb
-from lousho_cli.help import verb_help
+from lousho_cli.help import overview_row, verb_help
 from lousho_cli.main import main
+from lousho_cli.overview import OVERVIEW
 
 if TYPE_CHECKING:
     from conftest import RunLousho
@@ -67,6 +68,12 @@ def test_the_overview_names_every_command_with_its_flags(run_lousho: RunLousho, 
         for param in load_verb(verb).command.params:
             for name in param.opts:
                 assert not name.startswith("-") or name in done.stdout
+
+
+def test_the_table_behind_the_overview_says_what_the_signatures_and_docstrings_say() -> None:
+    assert [row.name for row in OVERVIEW] == list(VERBS)
+    for row in OVERVIEW:
+        assert row == overview_row(load_verb(row.name))
 
 
 @pytest.mark.parametrize("columns", [40, 80, 110])

@@ -59,6 +59,10 @@ def modules_after(*args: str) -> tuple[int, set[str]]:
         pytest.param(["help", "chat"], 0, id="help on a command"),
         pytest.param(["chat", "--help"], 0, id="help of a command"),
         pytest.param(["doctor", "--help"], 0, id="help of doctor"),
+        pytest.param(["run", "--help"], 0, id="help of run"),
+        pytest.param(["run"], 2, id="missing argument of run"),
+        pytest.param(["run", "agent.py", "hi", "--frob"], 2, id="unknown flag of run"),
+        pytest.param(["run", "agent.py", "hi", "--timeout"], 2, id="missing value of run"),
     ],
 )
 def test_help_version_and_usage_errors_load_nothing_heavy(args: list[str], code: int) -> None:
@@ -75,6 +79,6 @@ def test_a_command_imports_no_other_command() -> None:
     assert {name for name in loaded if name.startswith("lousho_cli.verbs.")} == {"lousho_cli.verbs.init"}
 
 
-def test_an_unknown_command_and_the_version_need_no_typer() -> None:
-    for args in (["frob"], ["--version"], []):
+def test_an_unknown_command_the_version_and_the_overview_need_no_typer() -> None:
+    for args in (["frob"], ["--version"], [], ["--help"], ["-h"], ["help"]):
         assert "typer" not in modules_after(*args)[1]

@@ -1,0 +1,191 @@
+"""`lousho run`, put together: check the command line, load the agent, find the prompt, run it, say how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import os
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lousho_cli.console import Console
+from lousho_cli.errors import FAILED, INTERRUPTED, Terminated, UsageError, debugging
+from lousho_cli.grammar import shown
+from lousho_cli.run.ending import Ended, explain
+from lousho_cli.run.outputs import Output, View, checked_mode, outputs_of
+from lousho_cli.run.prompt import check_prompt, find_prompt
+from lousho_cli.run.turn import LEAVE_SECONDS, Turn
+
+if TYPE_CHECKING:
+    from lousho.agent.agent import Agent
+    from lousho.core.events import AgentEvent
+
+LONGEST_LIMIT_S = 10_000_000.0
+GRACE_SECONDS = LEAVE_SECONDS + 5.0
+"""How long after its time limit a program that code of the agent blocks is still given; then it is broken off."""
+WRITE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the command line asks for."""
+
+    path: str
+    prompt: str | None
+    """The argument; None without one, `-` for stdin."""
+    model: str | None
+    limit_s: float | None
+    yes: bool
+
+
+def run_once(
+    path: str, prompt: str | None, *, model: str | None, output: str, timeout: str | None, yes: bool, console: Console
+) -> int:
+    """Run the agent at `path` for one turn and return the exit code. Only what `output` asks for goes to stdout.
+
+    Raises `UsageError` for a flag or a prompt that cannot be used, and what loading the agent raises; a run that fails
+    is an exit code.
+    """
+    mode = checked_mode(output)
+    wanted = Wanted(path=path, prompt=prompt, model=model, limit_s=_seconds(timeout), yes=yes)
+    check_prompt(prompt, console)
+    with console.apart_from_prints() as apart:
+        outputs = outputs_of(mode, apart)
+        try:
+            agent, text = _agent_and_prompt(wanted, apart)
+        except Exception as error:
+            with suppress(OSError):  # nobody reads it: the error itself is still told
+                for each in outputs:
+                    each.failed(error)
+            raise
+        return _run(agent, text, wanted, outputs, apart)
+
+
+def _seconds(text: str | None) -> float | None:
+    """Return the time limit in seconds. Raises `UsageError` for what is no time."""
+    if text is None:
+        return None
+    seconds = math.nan
+    with suppress(ValueError):
+        seconds = float(text)
+    if not 0 < seconds <= LONGEST_LIMIT_S:
+        raise UsageError(f"--timeout {shown(text)} is not a number of seconds above 0, such as --timeout 30")
+    return seconds
+
+
+def _agent_and_prompt(wanted: Wanted, console: Console) -> tuple[Agent, str]:
+    """Load the agent, then find the prompt: a path that is wrong is told before anybody waits for stdin."""
+    from lousho.loader.dotenv import load_dotenv_file, unread_dotenv_note
+    from lousho.loader.target import load_target
+
+    dotenv = load_dotenv_file(Path.cwd())
+    unread = unread_dotenv_note(wanted.path)
+    for note in (*dotenv.notes, *([unread] if unread is not None else [])):
+        console.tell(f"note: {note}", "dim")  # before the load, which may fail for want of what the file sets
+    target = load_target(wanted.path, command="run", model=wanted.model)
+    for note in target.notes:
+        console.tell(f"note: {note}", "dim")
+    return target.agent, find_prompt(wanted.prompt, console)
+
+
+def _run(agent: Agent, prompt: str, wanted: Wanted, outputs: Sequence[Output], console: Console) -> int:
+    """Run the turn in an event loop of its own and return the exit code."""
+
+    def hear(event: AgentEvent) -> None:
+        for each in outputs:
+            each.event(event)
+
+    def tell(text: str) -> None:
+        console.tell(text, "dim")
+
+    turn = Turn(agent, prompt, limit_s=wanted.limit_s, yes=wanted.yes, hear=hear, tell=tell)
+    finish = Finish(wanted, outputs, console)
+
+    async def run_and_finish() -> int:
+        return finish(await turn.run())  # before the loop is closed, which waits for what the agent's code left in it
+
+    with ExitStack() as stack:
+        stack.enter_context(_breaking_off(turn, finish, wanted.limit_s))
+        for view in outputs:
+            if isinstance(view, View):
+                stack.enter_context(view.screen.catching_prints())
+        if debugging():
+            stack.enter_context(_log_to(console))
+        try:
+            return asyncio.run(run_and_finish())
+        except KeyboardInterrupt as stop:  # code of the agent blocked the program until it was broken off
+            return finish(turn.broken_off(stop.exit_code if isinstance(stop, Terminated) else INTERRUPTED))
+
+
+class Finish:
+    """Writes the end of the run, once, whoever comes first: the run itself, or what breaks it off."""
+
+    def __init__(self, wanted: Wanted, outputs: Sequence[Output], console: Console) -> None:
+        self._wanted = wanted
+        self._outputs = outputs
+        self._console = console
+        self._first = threading.Lock()
+        self._code = 0
+
+    def __call__(self, ended: Ended) -> int:
+        """Write and explain the end; return the exit code."""
+        if self._first.acquire(blocking=False):
+            self._code = ended.exit_code
+            for each in self._outputs:
+                each.ended(ended)
+            explain(ended, self._wanted.path, self._console, yes=self._wanted.yes)
+        return self._code
+
+
+@contextmanager
+def _breaking_off(turn: Turn, finish: Finish, limit_s: float | None) -> Generator[None]:
+    """While open, a run that is stuck long after its time limit ends the program: nothing else can stop blocking code."""
+    if limit_s is None:
+        yield
+        return
+
+    def break_off() -> None:
+        codes: list[int] = []
+        # A thread of its own: the output may be what is stuck, and then nothing more can be said.
+        writing = threading.Thread(target=lambda: codes.append(finish(turn.broken_off())), daemon=True)
+        writing.start()
+        writing.join(WRITE_SECONDS)
+        os._exit(codes[0] if codes else FAILED)
+
+    timer = threading.Timer(limit_s + GRACE_SECONDS, break_off)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+class _Log(logging.Handler):
+    """Writes log records to stderr."""
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._console.say(self.format(record))
+
+
+@contextmanager
+def _log_to(console: Console) -> Generator[None]:
+    """Show what the runtime logs, above all the traceback of a failed tool."""
+    log, handler = logging.getLogger("lousho.runtime"), _Log(console)
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.DEBUG)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
