@@ -100,6 +100,8 @@ if TYPE_CHECKING:
     from lousho.loader.spec_v1 import AgentSpec as AgentSpec
     from lousho.loader.spec_v1 import load_spec as load_spec
     from lousho.loader.spec_v1 import spec_to_agent as spec_to_agent
+
+    agent_spec_schema = AgentSpec
     from lousho.models.anthropic import AnthropicProvider as AnthropicProvider
     from lousho.models.mock import MockLLMProvider as MockLLMProvider
     from lousho.models.mock import create_mock_provider as create_mock_provider
@@ -133,6 +135,10 @@ if TYPE_CHECKING:
     from lousho.tools.definition import define_tool as define_tool
     from lousho.tools.definition import tool as tool
     from lousho.tools.errors import tool_error_result as tool_error_result
+    from lousho.tools.web.http_request import create_http_tool as create_http_tool
+    from lousho.tools.web.http_request import http_tool as http_tool
+    from lousho.tools.web.web_fetch import create_web_fetch_tool as create_web_fetch_tool
+    from lousho.tools.web.web_fetch import web_fetch_tool as web_fetch_tool
 
 __version__ = "0.1.0"
 """The version of the package."""
@@ -180,9 +186,15 @@ _ROOMS: dict[str, str] = {
     "lousho.tools.context": "ToolContext ToolExecutionContext",
     "lousho.tools.definition": "Tool define_tool tool",
     "lousho.tools.errors": "tool_error_result",
+    "lousho.tools.web.http_request": "create_http_tool http_tool",
+    "lousho.tools.web.web_fetch": "create_web_fetch_tool web_fetch_tool",
 }
 _HOME = {name: room for room, names in _ROOMS.items() for name in names.split()}
-_RENAMED = {"ExecutionResult": "RunResult", "ExecutionFinishReason": "RunFinishReason"}
+_RENAMED = {
+    "ExecutionResult": "RunResult",
+    "ExecutionFinishReason": "RunFinishReason",
+    "agent_spec_schema": "AgentSpec",
+}
 
 __all__ = [
     "AGENT_EVENT_SCHEMA_VERSION",
@@ -283,17 +295,21 @@ __all__ = [
     "ValidationError",
     "WorkspaceError",
     "__version__",
+    "agent_spec_schema",
     "allow",
     "ask",
     "ask_question_tool",
     "create_agent",
+    "create_http_tool",
     "create_mock_provider",
+    "create_web_fetch_tool",
     "current_date_tool",
     "day_name_tool",
     "define_tool",
     "deny",
     "estimate_tokens",
     "event_from_dict",
+    "http_tool",
     "is_agent_event",
     "is_step_event",
     "is_text_event",
@@ -309,6 +325,7 @@ __all__ = [
     "text_of",
     "tool",
     "tool_error_result",
+    "web_fetch_tool",
 ]
 
 

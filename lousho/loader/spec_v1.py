@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
 MAX_LISTED_PROBLEMS: Final = 20
 
-BUILTIN_TOOLS: Final = {"current-date": "current_date_tool", "day-name": "day_name_tool"}
+BUILTIN_TOOLS: Final = {
+    "current-date": "current_date_tool",
+    "day-name": "day_name_tool",
+    "http": "http_tool",
+    "web-fetch": "web_fetch_tool",
+}
 """Names a spec may use, and the tools behind them."""
-_LATER_TOOLS: Final = ("http", "web-fetch")
 _TOOLS_WITH_CREDENTIALS: Final = {"github": "create_github_tools(...)", "jira": "create_jira_tools(...)"}
 
 _NOT_ENFORCED: Final = {
@@ -269,8 +273,6 @@ def _refuse_unenforced(spec: AgentSpec) -> None:
 
 
 def _tools(names: Iterable[str]) -> list[Tool]:
-    import lousho.tools.builtin as builtin
-
     tools: dict[str, Tool] = {}
     for index, name in enumerate(names):
         if name in _TOOLS_WITH_CREDENTIALS:
@@ -281,15 +283,20 @@ def _tools(names: Iterable[str]) -> list[Tool]:
                 code="LOUSHO_TOOL_NEEDS_CREDENTIALS",
             )
         if name not in BUILTIN_TOOLS:
-            what = "is not in this version" if name in _LATER_TOOLS else "is not a built-in tool"
             raise ConfigurationError(
-                f"spec_to_agent: 'tools.{index}': '{name}' {what}{did_you_mean(name, BUILTIN_TOOLS)}."
+                f"spec_to_agent: 'tools.{index}': '{name}' is not a built-in tool{did_you_mean(name, BUILTIN_TOOLS)}."
                 f" The built-in tools are {', '.join(BUILTIN_TOOLS)}.",
                 field=f"tools.{index}",
                 code="LOUSHO_TOOL_NOT_FOUND",
             )
-        tools[name] = getattr(builtin, BUILTIN_TOOLS[name])
+        tools[name] = _builtin(name)
     return list(tools.values())
+
+
+def _builtin(name: str) -> Tool:
+    import lousho.tools as tools
+
+    return getattr(tools, BUILTIN_TOOLS[name])
 
 
 def _ask_rule(required: bool | list[str]) -> Any:
@@ -297,5 +304,5 @@ def _ask_rule(required: bool | list[str]) -> Any:
 
     if isinstance(required, bool):
         return ask("*")
-    # A spec names built-in tools with a dash, the model knows them with an underscore.
-    return ask([name.replace("-", "_") if name in BUILTIN_TOOLS else name for name in required])
+    # A spec has names of its own for built-in tools; the model knows them by others.
+    return ask([_builtin(name).name if name in BUILTIN_TOOLS else name for name in required])

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from lousho.tools.definition import define_tool as define_tool
     from lousho.tools.definition import tool as tool
     from lousho.tools.errors import tool_error_result as tool_error_result
+    from lousho.tools.web.http_request import create_http_tool as create_http_tool
+    from lousho.tools.web.http_request import http_tool as http_tool
+    from lousho.tools.web.web_fetch import create_web_fetch_tool as create_web_fetch_tool
+    from lousho.tools.web.web_fetch import web_fetch_tool as web_fetch_tool
 
 _HOME = {
     "ApprovalInfo": "lousho.tools.context",
@@ -23,11 +27,15 @@ _HOME = {
     "ToolContext": "lousho.tools.context",
     "ToolExecutionContext": "lousho.tools.context",
     "ask_question_tool": "lousho.tools.builtin",
+    "create_http_tool": "lousho.tools.web.http_request",
+    "create_web_fetch_tool": "lousho.tools.web.web_fetch",
     "current_date_tool": "lousho.tools.builtin",
     "day_name_tool": "lousho.tools.builtin",
     "define_tool": "lousho.tools.definition",
+    "http_tool": "lousho.tools.web.http_request",
     "tool": "lousho.tools.definition",
     "tool_error_result": "lousho.tools.errors",
+    "web_fetch_tool": "lousho.tools.web.web_fetch",
 }
 
 __all__ = [
@@ -36,11 +44,15 @@ __all__ = [
     "ToolContext",
     "ToolExecutionContext",
     "ask_question_tool",
+    "create_http_tool",
+    "create_web_fetch_tool",
     "current_date_tool",
     "day_name_tool",
     "define_tool",
+    "http_tool",
     "tool",
     "tool_error_result",
+    "web_fetch_tool",
 ]
 
 

@@ -168,12 +168,12 @@ def test_a_spec_with_another_extension(tmp_path: Path, name: str):
 
 
 @pytest.mark.spec("ERR-41")
-@pytest.mark.parametrize("name", ["not-a-real-tool", "http", "web-fetch", "current_date"])
+@pytest.mark.parametrize("name", ["not-a-real-tool", "http_request", "web_fetch", "current_date"])
 def test_a_tool_that_is_not_built_in_names_those_that_are(name: str):
     error = refusal(spec(tools=["day-name", name]))
     assert error.code == "LOUSHO_TOOL_NOT_FOUND"
     assert f"'tools.1': '{name}'" in error.detail
-    assert "The built-in tools are current-date, day-name." in error.detail
+    assert "The built-in tools are current-date, day-name, http, web-fetch." in error.detail
 
 
 @pytest.mark.spec("ERR-42")
