@@ -157,6 +157,8 @@ class RunState:
     input: list[Message] | None = None
     """What the run was asked, for an agent whose options are functions of it."""
     call_tools: CallTools | None = None
+    executor: dict[str, Any] | None = None
+    """The agent and the options of a run of the executor, for a continuation that is not given them."""
     batch: list[CallSlot] = field(default_factory=list)
     """The tool calls of the current step, in the model's order; empty between steps."""
     turn_finish: str = "stop"
