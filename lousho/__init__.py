@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from lousho.agent.agent import create_agent as create_agent
     from lousho.agent.approvals import PendingApproval as PendingApproval
     from lousho.agent.options import CreateAgentBase as CreateAgentBase
+    from lousho.agent.per_run import PerRun as PerRun
+    from lousho.agent.per_run import RunConfigContext as RunConfigContext
     from lousho.agent.session import Session as Session
     from lousho.core.cancel import AbortError as AbortError
     from lousho.core.cancel import CancelSignal as CancelSignal
@@ -147,6 +149,7 @@ _ROOMS: dict[str, str] = {
     "lousho.agent.agent": "Agent create_agent",
     "lousho.agent.approvals": "PendingApproval",
     "lousho.agent.options": "CreateAgentBase",
+    "lousho.agent.per_run": "PerRun RunConfigContext",
     "lousho.agent.session": "Session",
     "lousho.core.cancel": "AbortError CancelSignal",
     "lousho.core.errors": (
@@ -254,6 +257,7 @@ __all__ = [
     "ObjectDeltaEvent",
     "OpenAIProvider",
     "PendingApproval",
+    "PerRun",
     "PermissionDecisionEvent",
     "PermissionRule",
     "PropagatingToolError",
@@ -264,6 +268,7 @@ __all__ = [
     "ReasoningDeltaEvent",
     "ReasoningDoneEvent",
     "ReasoningStartEvent",
+    "RunConfigContext",
     "RunDoneEvent",
     "RunFinishReason",
     "RunResult",

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from lousho.agent.approvals import PendingApproval as PendingApproval
     from lousho.agent.options import AgentOptions as AgentOptions
     from lousho.agent.options import CreateAgentBase as CreateAgentBase
+    from lousho.agent.per_run import PerRun as PerRun
+    from lousho.agent.per_run import RunConfigContext as RunConfigContext
     from lousho.agent.session import Session as Session
 
 _HOME = {
@@ -20,6 +22,8 @@ _HOME = {
     "Approvals": "lousho.agent.approvals",
     "CreateAgentBase": "lousho.agent.options",
     "PendingApproval": "lousho.agent.approvals",
+    "PerRun": "lousho.agent.per_run",
+    "RunConfigContext": "lousho.agent.per_run",
     "Session": "lousho.agent.session",
     "create_agent": "lousho.agent.agent",
 }
@@ -30,6 +34,8 @@ __all__ = [
     "Approvals",
     "CreateAgentBase",
     "PendingApproval",
+    "PerRun",
+    "RunConfigContext",
     "Session",
     "create_agent",
 ]

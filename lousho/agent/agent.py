@@ -31,6 +31,7 @@ from lousho.agent.run_config import Resolved, resolve_options
 from lousho.agent.running import start_run, tell_of_no_run
 from lousho.agent.session import Session, check_session_id
 from lousho.agent.tool_list import ToolsOption, joined
+from lousho.core.cancel import AbortError, CancelSignal
 from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
@@ -254,6 +255,52 @@ class Agent:
             if session is None:
                 session = self._sessions[session_id] = Session(self, session_id)
         return session
+
+    async def describe(
+        self,
+        *,
+        input: AgentInput = "",  # noqa: A002
+        session_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        signal: CancelSignal | None = None,
+    ) -> dict[str, Any]:
+        """Return what the agent is made of, as JSON values; no model is asked, and what looks like a key is left out.
+
+        `{name, description, version, model, provider, instructions, tools: [{name, displayName, description, inputSchema,
+        needsApproval (true, false or "depends"), timeoutMs, concurrent, annotations, kind}], permissions: [{action, tools,
+        pattern?, reason, conditional, ttlMs}], limits: {maxSteps, toolConcurrency, toolTimeoutMs, maxToolResultChars,
+        approvalTtlMs}, modelSettings, loop: {guard, repairArguments, matchToolNames}, toolResults: {spillDir, aboveChars},
+        store, approvalStore, askQuestion, perRun}`. Prompt and tools are those a run would send.
+
+        Options that are functions are called with `input`, `session_id` and `metadata`; `perRun` names them. Raises
+        `LOUSHO_CONFIG_INVALID`, `LOUSHO_SESSION_ID_INVALID`, `LOUSHO_CONFIG_RESOLVER_FAILED`, and the reason of `signal`
+        when it is aborted meanwhile. Source: agents page.
+        """
+        from lousho.agent.describe import description_of
+
+        call = CallOptions.check(metadata=metadata, signal=signal)
+        if session_id is not None:
+            check_session_id(session_id)
+        state = new_state(self.options, checked_input(input), call, session_id=session_id)
+        channel = RunChannel.silent(call)
+        try:
+            resolved = await resolve_options(self.options, self._models, state, call, channel.signal)
+        except Aborted as stop:
+            raise stop.reason or AbortError("The description was aborted.") from None
+        finally:
+            channel.signal.detach()
+        return description_of(self, self.run_dependencies(state, call, channel, resolved))
+
+    def describe_sync(
+        self,
+        *,
+        input: AgentInput = "",  # noqa: A002
+        session_id: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        signal: CancelSignal | None = None,
+    ) -> dict[str, Any]:
+        """Blocking twin of `describe()`."""
+        return run_blocking(self.describe(input=input, session_id=session_id, metadata=metadata, signal=signal))
 
     async def ready(self) -> None:
         """Connect what the agent needs before its first run; nothing yet is connected late."""

@@ -30,7 +30,8 @@ def checked_tools(given: Any, *, where: str, field: str = "tools") -> dict[str, 
             raise ConfigurationError(
                 f"{where}: {item!r} is not a tool. Put @tool above the function, or use define_tool().", field=field
             )
-        named = item if key is None or key == item.name else item.renamed(key)
+        given_tool = cast("Tool", item)
+        named = given_tool if key is None or key == given_tool.name else given_tool.renamed(key)
         if named.name in tools:
             raise ConfigurationError(f"{where}: two tools are named {named.name!r}.", field=field)
         tools[named.name] = named
