@@ -2,13 +2,14 @@
 
 A verb module holds one function named like the verb. Its signature is the only declaration of the verb's arguments
 and flags, its docstring is the help text (the first line is the summary), and `EXAMPLES` are command lines for the
-help page. `MISSING`, where there is one, is what to say when a required argument is not given. To add a verb, write
-`lousho_cli/verbs/<verb>.py`, name it in `VERBS` and describe it in `OVERVIEW`.
+help page. `MISSING`, where there is one, is what to say when a required argument is not given, and `check(flags,
+arguments)` raises `UsageError` for values that the verb cannot use, before Typer converts them, which is slow. To add a
+verb, write `lousho_cli/verbs/<verb>.py`, name it in `VERBS` and describe it in `OVERVIEW`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,6 +29,10 @@ VERBS: Mapping[str, str] = {
 HELP_FLAGS = ("-h", "--help")
 
 
+Check = Callable[[Mapping[str, str], Sequence[str]], None]
+"""Takes the flags, by name, with their values (empty for a switch), and the arguments."""
+
+
 class Verb(NamedTuple):
     """A verb that was imported and is ready to be checked, explained or run."""
 
@@ -38,6 +43,8 @@ class Verb(NamedTuple):
     """Command line and what it does, for the help page."""
     missing: str = ""
     """What to do when a required argument is not given."""
+    check: Check | None = None
+    """Raises `UsageError` for values that cannot be used."""
 
 
 def load_verb(name: str) -> Verb:
@@ -51,4 +58,5 @@ def load_verb(name: str) -> Verb:
     app.command(name, context_settings={"help_option_names": list(HELP_FLAGS)})(function)
     command = typer.main.get_command(app)
     assert isinstance(command, TyperCommand)
-    return Verb(name, command, tuple(getattr(module, "EXAMPLES", ())), getattr(module, "MISSING", ""))
+    examples = tuple(getattr(module, "EXAMPLES", ()))
+    return Verb(name, command, examples, getattr(module, "MISSING", ""), getattr(module, "check", None))

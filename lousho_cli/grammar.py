@@ -43,6 +43,13 @@ def canonical(command: TyperCommand, argv: Sequence[str]) -> list[str]:
     return [*reading.flags, "--", *reading.arguments]
 
 
+def taken_apart(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the flags of a canonical command line by name, the last of a repeated one, and its arguments."""
+    end = words.index("--")
+    flags = (word.partition("=") for word in words[:end])
+    return {name: value for name, _, value in flags}, list(words[end + 1 :])
+
+
 class _Reading:
     """What was read so far."""
 

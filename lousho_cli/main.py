@@ -93,7 +93,7 @@ def run_verb(verb: Verb, words: Sequence[str], console: Console) -> int:
     """Check `words` against the verb's own signature, then run it."""
     import typer
 
-    from lousho_cli.grammar import canonical, wants_help
+    from lousho_cli.grammar import canonical, taken_apart, wants_help
     from lousho_cli.help import terminal_width, usage_line, verb_help
 
     if wants_help(words):
@@ -101,6 +101,8 @@ def run_verb(verb: Verb, words: Sequence[str], console: Console) -> int:
         return 0
     try:
         arguments = canonical(verb.command, words)
+        if verb.check is not None:
+            verb.check(*taken_apart(arguments))
         with verb.command.make_context(f"lousho {verb.name}", arguments) as context:
             gc.enable()
             verb.command.invoke(context)

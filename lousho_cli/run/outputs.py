@@ -7,12 +7,11 @@ import os
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol, cast, get_args
+from typing import Any, Protocol, cast
 
 from lousho.core.errors import CompactedLLMProviderError, LLMProviderError, SDKError, bare_message, original_error
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.json_values import clean_text
-from lousho.core.suggest import nearest
 from lousho.core.usage import RunUsage
 from lousho.runtime.emitter import timestamp_now
 from lousho_cli.chat.renderer import Renderer
@@ -20,23 +19,11 @@ from lousho_cli.chat.screen import Screen
 from lousho_cli.chat.shown import ShownCall
 from lousho_cli.console import Console, is_terminal
 from lousho_cli.errors import UsageError
-from lousho_cli.grammar import shown
 from lousho_cli.run.ending import Ended
-
-Mode = Literal["text", "json", "stream-json"]
-MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+from lousho_cli.run.wanted import Mode
 
 SCHEMA_VERSION = 1
 """Raised when a field of the JSON document changes its meaning or goes."""
-
-
-def checked_mode(text: str) -> Mode:
-    """Return the mode that `--output` names. Raises `UsageError`."""
-    if text in MODES:
-        return text
-    close = nearest(text, MODES)
-    hint = f". Did you mean {close}?" if close else ""
-    raise UsageError(f"--output {shown(text)} is not one of {', '.join(MODES)}{hint}")
 
 
 class Output(Protocol):

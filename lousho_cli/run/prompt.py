@@ -34,16 +34,6 @@ PATIENCE_SECONDS = 10.0
 _CHUNK = 65_536
 _TICK = 0.5
 
-NO_PROMPT = "there is no prompt. Give it as an argument, or pipe it in: echo 'hello' | lousho run agent.yaml"
-
-
-def check_prompt(argument: str | None, console: Console) -> None:
-    """Raise `UsageError` for what can be no prompt, as far as that is known before anything is loaded or read."""
-    if argument is None and is_terminal(console.stdin):
-        raise UsageError(NO_PROMPT)
-    if argument is not None and not argument.strip():
-        raise UsageError("the prompt is empty")
-
 
 def find_prompt(argument: str | None, console: Console) -> str:
     """Return the prompt: the argument, the text of stdin, or the argument, an empty line and the text of stdin.

@@ -4,78 +4,45 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import os
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lousho_cli.console import Console
-from lousho_cli.errors import FAILED, INTERRUPTED, Terminated, UsageError, debugging
-from lousho_cli.grammar import shown
+from lousho_cli.errors import FAILED, INTERRUPTED, Terminated, debugging
 from lousho_cli.run.ending import Ended, explain
-from lousho_cli.run.outputs import Output, View, checked_mode, outputs_of
-from lousho_cli.run.prompt import check_prompt, find_prompt
+from lousho_cli.run.outputs import Output, View, outputs_of
+from lousho_cli.run.prompt import find_prompt
 from lousho_cli.run.turn import LEAVE_SECONDS, Turn
+from lousho_cli.run.wanted import Wanted
 
 if TYPE_CHECKING:
     from lousho.agent.agent import Agent
     from lousho.core.events import AgentEvent
 
-LONGEST_LIMIT_S = 10_000_000.0
 GRACE_SECONDS = LEAVE_SECONDS + 5.0
 """How long after its time limit a program that code of the agent blocks is still given; then it is broken off."""
 WRITE_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What the command line asks for."""
+def run_once(wanted: Wanted, console: Console) -> int:
+    """Run an agent for one turn and return the exit code. Only what `wanted.mode` says goes to stdout.
 
-    path: str
-    prompt: str | None
-    """The argument; None without one, `-` for stdin."""
-    model: str | None
-    limit_s: float | None
-    yes: bool
-
-
-def run_once(
-    path: str, prompt: str | None, *, model: str | None, output: str, timeout: str | None, yes: bool, console: Console
-) -> int:
-    """Run the agent at `path` for one turn and return the exit code. Only what `output` asks for goes to stdout.
-
-    Raises `UsageError` for a flag or a prompt that cannot be used, and what loading the agent raises; a run that fails
-    is an exit code.
+    Raises `UsageError` for a prompt that is empty and what loading the agent raises; a run that fails is an exit code.
     """
-    mode = checked_mode(output)
-    wanted = Wanted(path=path, prompt=prompt, model=model, limit_s=_seconds(timeout), yes=yes)
-    check_prompt(prompt, console)
     with console.apart_from_prints() as apart:
-        outputs = outputs_of(mode, apart)
+        outputs = outputs_of(wanted.mode, apart)
         try:
-            agent, text = _agent_and_prompt(wanted, apart)
+            agent, prompt = _agent_and_prompt(wanted, apart)
         except Exception as error:
             with suppress(OSError):  # nobody reads it: the error itself is still told
                 for each in outputs:
                     each.failed(error)
             raise
-        return _run(agent, text, wanted, outputs, apart)
-
-
-def _seconds(text: str | None) -> float | None:
-    """Return the time limit in seconds. Raises `UsageError` for what is no time."""
-    if text is None:
-        return None
-    seconds = math.nan
-    with suppress(ValueError):
-        seconds = float(text)
-    if not 0 < seconds <= LONGEST_LIMIT_S:
-        raise UsageError(f"--timeout {shown(text)} is not a number of seconds above 0, such as --timeout 30")
-    return seconds
+        return _run(agent, prompt, wanted, outputs, apart)
 
 
 def _agent_and_prompt(wanted: Wanted, console: Console) -> tuple[Agent, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -30,13 +31,13 @@ def run(
     ] = None,
     model: Model = None,
     output: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--output",
             metavar="text|json|stream-json",
             help="The answer, one JSON document at the end, or every event as a line of JSON. Default: text.",
         ),
-    ] = "text",
+    ] = None,
     timeout: Annotated[
         str | None,
         typer.Option("--timeout", metavar="seconds", help="Stop the run after this time, with exit code 1."),
@@ -51,7 +52,17 @@ def run(
     for an approval or a question, and 130 after Ctrl-C.
     """
     from lousho_cli.run.start import run_once
+    from lousho_cli.run.wanted import wanted
 
-    code = run_once(path, prompt, model=model, output=output, timeout=timeout, yes=yes, console=Console())
+    console = Console()
+    code = run_once(wanted(path, prompt, console, model=model, output=output, timeout=timeout, yes=yes), console)
     if code:
         raise typer.Exit(code)
+
+
+def check(flags: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Raise `UsageError` for a value that cannot be used, and where there can be no prompt."""
+    from lousho_cli.run.wanted import wanted
+
+    path, prompt = [*arguments, None][:2]
+    wanted(path or "", prompt, Console(), output=flags.get("--output"), timeout=flags.get("--timeout"))

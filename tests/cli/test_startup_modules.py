@@ -62,7 +62,9 @@ def modules_after(*args: str) -> tuple[int, set[str]]:
         pytest.param(["run", "--help"], 0, id="help of run"),
         pytest.param(["run"], 2, id="missing argument of run"),
         pytest.param(["run", "agent.py", "hi", "--frob"], 2, id="unknown flag of run"),
-        pytest.param(["run", "agent.py", "hi", "--timeout"], 2, id="missing value of run"),
+        pytest.param(["run", "agent.py", "hi", "--timeout", "soon"], 2, id="unusable time limit"),
+        pytest.param(["run", "agent.py", "hi", "--output", "yaml"], 2, id="unusable form of output"),
+        pytest.param(["run", "agent.py", " "], 2, id="empty prompt"),
     ],
 )
 def test_help_version_and_usage_errors_load_nothing_heavy(args: list[str], code: int) -> None:
