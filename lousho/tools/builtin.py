@@ -102,7 +102,6 @@ def ask_question_tool() -> Tool:
         description="Ask the user a question and wait for the answer. Use it when something you need is missing.",
         execute=_answer,
         schema=schema_of(_QUESTION),
-        keyword_arguments=False,
         needs_approval=True,
         pause_kind="question",
         annotations={"readOnlyHint": True},
