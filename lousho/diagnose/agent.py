@@ -42,7 +42,8 @@ def examine_agent(path: str, env: Mapping[str, str], from_file: Set[str], cwd: P
             checks.append(_missing_key(error))
             target = load_target(path, command="doctor", model=DEMO_MODEL, cwd=cwd)
         else:
-            model = target.agent.options.model
+            named = target.agent.options.model
+            model = named if isinstance(named, str) else None
     except SDKError as error:
         return Examined([*checks, Check("agent", name, "fail", error.detail, error.hint, error.code)], None)
     except Exception as error:  # noqa: BLE001 - whatever an agent's own code does, the other checks are still wanted
@@ -51,6 +52,8 @@ def examine_agent(path: str, env: Mapping[str, str], from_file: Set[str], cwd: P
         return Examined([*checks, Check("agent", name, "fail", found, fix)], None)
     facts = _facts(path, target, model)
     checks.append(Check("agent", name, "ok", f"the {facts.kind} {facts.name!r} loads"))
+    if "model" in target.agent.options.per_run:
+        checks.append(Check("agent.model", "Model", "ok", f"{target.agent.model_label}, by a function of the agent"))
     checks.extend(_model_check(model, env, from_file))
     checks.extend(_part_checks(facts, target))
     return Examined(checks, facts)
@@ -83,6 +86,8 @@ def _model_check(model: str | None, env: Mapping[str, str], from_file: Set[str])
 def _part_checks(facts: AgentFacts, target: Target) -> Iterator[Check]:
     """List the tools, the files that were passed over, and the permission rules that guard nothing."""
     tools = f"{len(facts.tools)}: {listed(facts.tools)}" if facts.tools else "none"
+    if "tools" in target.agent.options.per_run:
+        tools = "chosen per run, by a function of the agent"
     yield Check("agent.tools", "Tools", "ok", tools)
     for skipped in target.manifest.skipped:
         yield Check("agent.skipped", f"Skipped {skipped.path}", "warn", skipped.reason, _fix_of_skipped(skipped))
@@ -117,6 +122,8 @@ def _idle_rules(target: Target) -> Iterator[Check]:
     """Warn of permission rules whose tool does not exist: a `deny` with a typo guards nothing."""
     from lousho.core.suggest import nearest
 
+    if "tools" in target.agent.options.per_run:
+        return  # which tools there are is known in a run only
     known = list(target.agent.tools)
     for position, rule in enumerate(target.agent.options.permissions):
         named = [rule.tool] if isinstance(rule.tool, str) else rule.tool if isinstance(rule.tool, tuple) else []

@@ -22,6 +22,7 @@ from lousho.loader.python_code import CodeLoad, absolute
 
 if TYPE_CHECKING:
     from lousho.agent.agent import Agent
+    from lousho.agent.per_run import PerRun
     from lousho.tools.definition import Tool
 
 StrPath = str | PathLike[str]
@@ -98,7 +99,7 @@ class AgentDirectory:
     config: ConfigFile | None
     settings: dict[str, Any]
     """The options of the config file."""
-    base: str | None
+    base: PerRun[str] | None
     """The instructions without those of a model family."""
     families: dict[str, str]
     tools: list[Tool]
@@ -178,10 +179,15 @@ class AgentDirectory:
             files=list(files),
         )
 
-    def _instructions(self, model_id: str) -> str | None:
+    def _instructions(self, model_id: str) -> PerRun[str] | None:
         addition = next((text for family, text in self.families.items() if family in model_id), None)
         if addition is None:
             return self.base
+        if callable(self.base):
+            refuse(
+                f"'{shown_path(self.layout.folder)}' has instructions for a family of models, and a function as"
+                " 'instructions' in its config file. Keep one of them"
+            )
         if self.base is None:
             from lousho.agent.options import DEFAULT_INSTRUCTIONS
 
@@ -190,9 +196,11 @@ class AgentDirectory:
 
 
 def resolved_model_id(options: Mapping[str, Any]) -> str:
-    """Return the `provider/model` an agent of these options runs on, or an empty text when nothing says."""
+    """Return the `provider/model` an agent of these options runs on, or an empty text when nothing says so beforehand."""
     provider = options.get("provider")
     model = options.get("model")
+    if callable(model):
+        return ""
     if provider is not None:
         name = getattr(provider, "name", "")
         return f"{name}/{model or getattr(provider, 'default_model', '')}"

@@ -7,10 +7,11 @@ dropped, unless its value says the same as leaving it out. Source: agent-directo
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from lousho.core.errors import ConfigurationError
 from lousho.core.suggest import did_you_mean
@@ -21,6 +22,9 @@ from lousho.loader.import_failure import shown_path
 from lousho.loader.module_names import own_names
 from lousho.loader.permission_rules import LONGEST_TTL_MS, compile_rules
 from lousho.loader.python_code import CodeLoad
+
+if TYPE_CHECKING:
+    from lousho.runtime.deps import SpillOptions
 
 SUPPORTED: Final = (
     "name",
@@ -33,6 +37,12 @@ SUPPORTED: Final = (
     "permissions",
     "modelSettings",
     "approvalTtlMs",
+    "toolTimeoutMs",
+    "toolResults",
+    "loopGuard",
+    "repairArguments",
+    "matchToolNames",
+    "version",
 )
 UNSUPPORTED: Final = {
     "projectInstructions": "project instructions",
@@ -161,6 +171,8 @@ def _checked(file: ConfigFile, key: str, value: Any) -> Any:
         if not file.is_code:
             file.fail(path, "a provider object can only stand in agent.py; name the model as 'provider/model' instead")
         return value
+    if key in ("model", "instructions") and file.is_code and callable(value):
+        return value  # a function of the run; create_agent() checks it
     if key == "maxSteps":
         return file.whole_number(path, value)
     if key == "toolConcurrency":
@@ -170,7 +182,13 @@ def _checked(file: ConfigFile, key: str, value: Any) -> Any:
     if key == "modelSettings":
         return _model_settings(file, value)
     if key == "approvalTtlMs":
-        return _approval_ttl(file, value)
+        return _milliseconds(file, key, value, LONGEST_TTL_MS)
+    if key == "toolTimeoutMs":
+        return _milliseconds(file, key, value, sys.float_info.max)
+    if key in ("loopGuard", "repairArguments", "matchToolNames"):
+        return _switch(file, key, value)
+    if key == "toolResults":
+        return _tool_results(file, value)
     return file.text(path, value)
 
 
@@ -192,10 +210,31 @@ def _model_settings(file: ConfigFile, value: Any) -> dict[str, Any]:
         file.fail(path, problem)
 
 
-def _approval_ttl(file: ConfigFile, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LONGEST_TTL_MS:
-        file.fail(("approvalTtlMs",), f"must be a number of milliseconds above 0, not {shown_value(value)}")
+def _milliseconds(file: ConfigFile, key: str, value: Any, most: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
+        file.fail((key,), f"must be a number of milliseconds above 0, not {shown_value(value)}")
     return value
+
+
+def _switch(file: ConfigFile, key: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        file.fail((key,), f"must be true or false, not {shown_value(value)}")
+    return value
+
+
+def _tool_results(file: ConfigFile, value: Any) -> SpillOptions:
+    from lousho.agent.options import spill_options
+
+    given = file.mapping(("toolResults",), value)
+    known = ("spillDir", "aboveChars")
+    by_snake = {snake_case(key): key for key in known} if file.is_code else {}
+    for key in given:
+        if key not in known and key not in by_snake:
+            file.fail(("toolResults", key), f"is not a known key{did_you_mean(key, known)}")
+    try:
+        return spill_options({snake_case(key): item for key, item in given.items()})
+    except ConfigurationError as error:
+        file.fail(("toolResults",), error.detail.removeprefix("tool_results: "))
 
 
 def _camel_case(key: str) -> str:

@@ -209,7 +209,7 @@ class _Loader:
         overrides = {key: value for key, value in self.overrides.items() if key not in ("model", "provider")}
         if len(overrides) < len(self.overrides):
             self.notes.append(
-                f"The module's agent is already built, so it keeps its model {agent.provider.name}/{agent.model}."
+                f"The module's agent is already built, so it keeps its model {agent.model_label}."
             )
 
         def build(changes: Mapping[str, Any]) -> Agent:

@@ -26,6 +26,7 @@ from lousho import (
     resolve_agent_dir_sync,
     tool,
 )
+from lousho.runtime.deps import SpillOptions
 from lousho.testing import mock_model
 
 AgentFolder = Callable[..., Path]
@@ -512,10 +513,18 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
         "on_event": lambda _event: None,
         "max_tool_result_chars": 60,
         "tool_error_message": lambda _error, _info: "no",
+        "tool_timeout_ms": 250,
+        "tool_results": SpillOptions(directory=Path("results"), above_chars=2_000),
+        "loop_guard": False,
+        "repair_arguments": False,
+        "match_tool_names": False,
+        "version": "2",
         "redact_content": False,
     }
     text = """{"name": "a", "model": "mock/a", "maxSteps": 9, "toolConcurrency": 9, "approvalTtlMs": 9,
-               "modelSettings": {"seed": 9}, "permissions": [{"tool": "*", "action": "deny"}]}"""
+               "modelSettings": {"seed": 9}, "permissions": [{"tool": "*", "action": "deny"}], "toolTimeoutMs": 9,
+               "toolResults": {"spillDir": "files"}, "loopGuard": true, "repairArguments": true,
+               "matchToolNames": true, "version": "1"}"""
     folder = agent_folder({"agent.json": text, "instructions.md": "By file."})
     bare = {"agent.json": '{"model": "mock/a"}'}
     for name, value in values.items():

@@ -72,7 +72,7 @@ def test_every_public_name_is_listed_and_has_its_docstring(reference: Path, face
 @pytest.mark.parametrize(
     ("page", "name", "shows"),
     [
-        pytest.param("lousho", "create_agent", "instructions: str | None = None", id="a function"),
+        pytest.param("lousho", "create_agent", "max_steps: int | None = None", id="a function"),
         pytest.param("lousho", "create_agent", "-> Agent", id="what it returns"),
         pytest.param("lousho", "Agent", "async def send( self, input: AgentInput", id="a method"),
         pytest.param("lousho", "RunResult", "finish_reason: RunFinishReason", id="an attribute"),
