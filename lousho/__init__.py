@@ -136,7 +136,10 @@ if TYPE_CHECKING:
     from lousho.tools.definition import Tool as Tool
     from lousho.tools.definition import define_tool as define_tool
     from lousho.tools.definition import tool as tool
+    from lousho.tools.descriptor import ToolDescriptor as ToolDescriptor
     from lousho.tools.errors import tool_error_result as tool_error_result
+    from lousho.tools.todo import TodoStore as TodoStore
+    from lousho.tools.todo import create_todo_tools as create_todo_tools
     from lousho.tools.web.http_request import create_http_tool as create_http_tool
     from lousho.tools.web.http_request import http_tool as http_tool
     from lousho.tools.web.web_fetch import create_web_fetch_tool as create_web_fetch_tool
@@ -188,7 +191,9 @@ _ROOMS: dict[str, str] = {
     "lousho.tools.builtin": "ask_question_tool current_date_tool day_name_tool",
     "lousho.tools.context": "ToolContext ToolExecutionContext",
     "lousho.tools.definition": "Tool define_tool tool",
+    "lousho.tools.descriptor": "ToolDescriptor",
     "lousho.tools.errors": "tool_error_result",
+    "lousho.tools.todo": "TodoStore create_todo_tools",
     "lousho.tools.web.http_request": "create_http_tool http_tool",
     "lousho.tools.web.web_fetch": "create_web_fetch_tool web_fetch_tool",
 }
@@ -284,11 +289,13 @@ __all__ = [
     "TextDoneEvent",
     "TextPart",
     "TimeoutError",
+    "TodoStore",
     "TodoUpdatedEvent",
     "Tool",
     "ToolArgumentsValidationError",
     "ToolCall",
     "ToolContext",
+    "ToolDescriptor",
     "ToolDoneEvent",
     "ToolErrorEvent",
     "ToolExecutionContext",
@@ -307,6 +314,7 @@ __all__ = [
     "create_agent",
     "create_http_tool",
     "create_mock_provider",
+    "create_todo_tools",
     "create_web_fetch_tool",
     "current_date_tool",
     "day_name_tool",

@@ -15,7 +15,16 @@ if TYPE_CHECKING:
     from lousho.tools.definition import Tool as Tool
     from lousho.tools.definition import define_tool as define_tool
     from lousho.tools.definition import tool as tool
+    from lousho.tools.descriptor import ToolDescriptor as ToolDescriptor
+    from lousho.tools.descriptor import as_tool as as_tool
     from lousho.tools.errors import tool_error_result as tool_error_result
+    from lousho.tools.registry import ToolRegistry as ToolRegistry
+    from lousho.tools.todo import TodoStore as TodoStore
+    from lousho.tools.todo import TodoTools as TodoTools
+    from lousho.tools.todo import create_todo_tools as create_todo_tools
+    from lousho.tools.todo_list import Todo as Todo
+    from lousho.tools.todo_list import TodoCounts as TodoCounts
+    from lousho.tools.tool_type import FunctionTool as FunctionTool
     from lousho.tools.web.http_request import create_http_tool as create_http_tool
     from lousho.tools.web.http_request import http_tool as http_tool
     from lousho.tools.web.web_fetch import create_web_fetch_tool as create_web_fetch_tool
@@ -23,11 +32,20 @@ if TYPE_CHECKING:
 
 _HOME = {
     "ApprovalInfo": "lousho.tools.context",
+    "FunctionTool": "lousho.tools.tool_type",
+    "Todo": "lousho.tools.todo_list",
+    "TodoCounts": "lousho.tools.todo_list",
+    "TodoStore": "lousho.tools.todo",
+    "TodoTools": "lousho.tools.todo",
     "Tool": "lousho.tools.definition",
     "ToolContext": "lousho.tools.context",
+    "ToolDescriptor": "lousho.tools.descriptor",
     "ToolExecutionContext": "lousho.tools.context",
+    "ToolRegistry": "lousho.tools.registry",
+    "as_tool": "lousho.tools.descriptor",
     "ask_question_tool": "lousho.tools.builtin",
     "create_http_tool": "lousho.tools.web.http_request",
+    "create_todo_tools": "lousho.tools.todo",
     "create_web_fetch_tool": "lousho.tools.web.web_fetch",
     "current_date_tool": "lousho.tools.builtin",
     "day_name_tool": "lousho.tools.builtin",
@@ -40,11 +58,20 @@ _HOME = {
 
 __all__ = [
     "ApprovalInfo",
+    "FunctionTool",
+    "Todo",
+    "TodoCounts",
+    "TodoStore",
+    "TodoTools",
     "Tool",
     "ToolContext",
+    "ToolDescriptor",
     "ToolExecutionContext",
+    "ToolRegistry",
+    "as_tool",
     "ask_question_tool",
     "create_http_tool",
+    "create_todo_tools",
     "create_web_fetch_tool",
     "current_date_tool",
     "day_name_tool",
