@@ -21,6 +21,7 @@ VERBS: Mapping[str, str] = {
     "doctor": "lousho_cli.verbs.doctor",
     "chat": "lousho_cli.verbs.chat",
     "run": "lousho_cli.verbs.run",
+    "inspect": "lousho_cli.verbs.inspect",
     "help": "lousho_cli.verbs.help",
     "version": "lousho_cli.verbs.version",
 }

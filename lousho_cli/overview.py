@@ -58,6 +58,11 @@ OVERVIEW: Final[tuple[Row, ...]] = (
         ),
         "Run an agent for one turn and print its answer.",
     ),
+    Row(
+        "inspect",
+        (f"<{AGENT}>", "[--prompt]", "[--tools]", "[--json]", "[--model provider/model]"),
+        "Show what an agent is made of: model, prompt, tools, rules, limits.",
+    ),
     Row("help", ("[command]",), "List every command, or explain one."),
     Row("version", (), "Print the version."),
 )
