@@ -9,25 +9,29 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from lousho.core.errors import ROOT_PATH, Issue, ToolArgumentsValidationError
 from lousho.core.json_values import clean_text
+from lousho.runtime.almost_json import MOST_ALMOST_CHARS, CutOff, NotReadable, read_almost_json, read_object_in
 
 T = TypeVar("T")
 MOST_ARGUMENT_CHARS = 5_000_000
-MOST_REPAIRED_CHARS = 1_000_000
 DEEPEST_ARGUMENTS = 64
 """Levels of objects and lists; the state of a run, and every JSON reader it may meet, holds more than that."""
+_MOST_WRAPPERS = 3
+"""How often JSON may be the text of a JSON text."""
 _SHOWN_CHARS = 200
 _FENCE = "```"
 _LANGUAGE = re.compile(r"[a-zA-Z0-9]*")
-_STRING = re.compile(r'("(?:[^"\\]|\\.)*+(?:"|\\?\Z))', re.DOTALL)
-_TRAILING_COMMA = re.compile(r",(\s*+[}\]])")
 
 
 class _NotHoldable(ValueError):
     """Valid JSON that could not be stored or shown; the reader makes it an issue."""
+
+
+Ending: TypeAlias = Literal["own", "unknown", "cut"]
+"""How the text of the arguments ended: by the model, by something that cut it off, or nobody can say."""
 
 
 class ReadArguments(NamedTuple):
@@ -38,26 +42,42 @@ class ReadArguments(NamedTuple):
     problem: str | None = None
 
 
-def read_arguments(text: str) -> ReadArguments:
+def read_arguments(text: str, *, repair: bool = True, ending: Ending = "own") -> ReadArguments:
     """Return the arguments in `text`. Empty text means no arguments.
 
-    A surrounding code fence, trailing commas and JSON inside a JSON string are repaired when that gives an object.
-    Refused are more than 5,000,000 characters, more than 64 levels and numbers that no float can hold.
+    With `repair`, what is almost JSON is read too: see `lousho.runtime.almost_json`, and a code fence, prose around the
+    one object, or JSON inside a JSON string. Missing brackets are closed only where the `ending` is the model's own.
+    Where it was cut off, empty text is a complaint: half a call must not run with the defaults of the rest. Refused are
+    more than 5,000,000 characters, more than 64 levels and numbers that no float can hold.
     """
+    cut = ending == "cut"
     if not text or text.isspace():
-        return ReadArguments({})
+        if not cut:
+            return ReadArguments({})
+        return ReadArguments(None, text, f"the reply was cut off before the arguments came; {_SHORTER}")
     if len(text) > MOST_ARGUMENT_CHARS:
         return ReadArguments(None, text[:_SHOWN_CHARS], f"arguments are longer than {MOST_ARGUMENT_CHARS:,} characters")
     try:
         value = _loads(text)
         if isinstance(value, dict):
-            return ReadArguments(_holdable_object(cast("dict[str, Any]", value)))
-        inner = _repaired(value) if isinstance(value, str) else None
-        problem = f"arguments are not a JSON object; received: {_shown(text)}"
+            return ReadArguments(holdable_object(cast("dict[str, Any]", value)))
+        problem = "arguments are not a JSON object"
     except ValueError as error:
-        inner = _repaired(text)
-        problem = f"arguments are not valid JSON: {error}; received: {_shown(text)}"
-    return ReadArguments(None, text, problem) if inner is None else ReadArguments(inner, text)
+        problem = f"arguments are not valid JSON: {error}"
+    if not repair:
+        return ReadArguments(None, text, f"{problem}; received: {_shown(text)}")
+    try:
+        return ReadArguments(holdable_object(_repaired(text, close=ending == "own")), text)
+    except CutOff as error:
+        problem = f"the reply was cut off, {error}; {_SHORTER}" if cut else f"arguments are not valid JSON: {error}"
+    except NotReadable as error:
+        problem = f"{problem}; {error}"
+    except ValueError:  # a number of too many digits, or what cannot be held
+        pass
+    return ReadArguments(None, text, f"{problem}; received: {_shown(text)}")
+
+
+_SHORTER = "send the call again, in a shorter reply"
 
 
 def arguments_error(tool_name: str, problem: str) -> ToolArgumentsValidationError:
@@ -79,37 +99,32 @@ def copied(value: T) -> T:
     return value
 
 
-def _repaired(text: str) -> dict[str, Any] | None:
-    if len(text) > MOST_REPAIRED_CHARS:
-        return None
-    candidate = _unfenced(text)
-    for attempt in (candidate, _without_trailing_commas(candidate)):
-        try:
-            value = _loads(attempt)
-            if isinstance(value, dict):
-                return _holdable_object(cast("dict[str, Any]", value))
-        except ValueError:
-            continue
-        if isinstance(value, str) and len(value) < len(text):
-            return _repaired(value)
-        return None
-    return None
+def _repaired(text: str, *, close: bool, wrappers: int = _MOST_WRAPPERS) -> dict[str, Any]:
+    """Return the object that `text` almost is. Raises `NotReadable`."""
+    if len(text) > MOST_ALMOST_CHARS:
+        raise NotReadable(f"and longer than the {MOST_ALMOST_CHARS:,} characters up to which it is repaired")
+    candidate = _unfenced(text.strip().lstrip("\ufeff"))
+    if candidate[:1] not in ('"', "'") or not wrappers:
+        return read_object_in(candidate, close=close)
+    inner = read_almost_json(candidate)
+    try:
+        value = _loads(inner)
+    except ValueError:
+        return _repaired(inner, close=close, wrappers=wrappers - 1)
+    if isinstance(value, str):
+        return _repaired(inner, close=close, wrappers=wrappers - 1)
+    if not isinstance(value, dict):
+        raise NotReadable("the text in it holds no object")
+    return cast("dict[str, Any]", value)
 
 
 def _unfenced(text: str) -> str:
     """Return what stands inside a Markdown code fence that surrounds all of `text`, else `text`."""
-    stripped = text.strip()
-    if len(stripped) < 2 * len(_FENCE) or not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
+    if len(text) < 2 * len(_FENCE) or not (text.startswith(_FENCE) and text.endswith(_FENCE)):
         return text
-    inner = stripped[len(_FENCE) : -len(_FENCE)]
+    inner = text[len(_FENCE) : -len(_FENCE)]
     language = _LANGUAGE.match(inner)
-    return inner[language.end() :] if language is not None else inner
-
-
-def _without_trailing_commas(text: str) -> str:
-    """Drop commas before a closing bracket, but never inside a string."""
-    pieces = _STRING.split(text)
-    return "".join(piece if index % 2 else _TRAILING_COMMA.sub(r"\1", piece) for index, piece in enumerate(pieces))
+    return (inner[language.end() :] if language is not None else inner).strip()
 
 
 def _loads(text: str) -> object:
@@ -119,27 +134,28 @@ def _loads(text: str) -> object:
         raise ValueError("nested too deeply") from None  # plain: caught right here, turned into an issue
 
 
-def _holdable_object(value: dict[str, Any]) -> dict[str, Any]:
+def holdable_object(value: dict[str, Any]) -> dict[str, Any]:
     """Return parsed arguments with clean text. Raises `_NotHoldable`."""
     for key, item in value.items():
         plain = item.isascii() if isinstance(item, str) else isinstance(item, int) or item is None
         if not plain or not key.isascii():
-            return cast("dict[str, Any]", _holdable(value, DEEPEST_ARGUMENTS))
+            return cast("dict[str, Any]", holdable(value, DEEPEST_ARGUMENTS))
     return value
 
 
-def _holdable(value: object, levels: int) -> object:
+def holdable(value: object, levels: int) -> object:
+    """Return a JSON value with clean text. Raises a `ValueError` when it has more levels, or a number beyond a float."""
     if isinstance(value, str):
         return value if value.isascii() else clean_text(value)
     if isinstance(value, dict):
         if not levels:
             raise _NotHoldable(f"nested deeper than {DEEPEST_ARGUMENTS} levels")
         pairs = cast("dict[str, object]", value).items()
-        return {key if key.isascii() else clean_text(key): _holdable(item, levels - 1) for key, item in pairs}
+        return {key if key.isascii() else clean_text(key): holdable(item, levels - 1) for key, item in pairs}
     if isinstance(value, list):
         if not levels:
             raise _NotHoldable(f"nested deeper than {DEEPEST_ARGUMENTS} levels")
-        return [_holdable(item, levels - 1) for item in cast("list[object]", value)]
+        return [holdable(item, levels - 1) for item in cast("list[object]", value)]
     if isinstance(value, float) and not math.isfinite(value):
         raise _NotHoldable("a number is too large")
     return value

@@ -14,6 +14,7 @@ from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse, Too
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.emitter import Emitter
 from lousho.runtime.racing import uninterrupted
+from lousho.runtime.spilled_results import SpilledResults
 from lousho.runtime.state import RunState
 from lousho.tools.definition import Tool
 from lousho.tracing.tracer import NULL_SPAN, NULL_TRACER, Span, Tracer
@@ -130,8 +131,14 @@ class RunDeps:
     definitions: list[ToolDefinition] = field(init=False)
     rules_wait: bool = field(init=False)
     """Whether a permission rule calls a function of the application, which may take its time."""
+    spilled: SpilledResults | None = field(init=False, default=None)
+    """The results that are too long for the transcript; its reader is one more tool of the run."""
 
     def __post_init__(self) -> None:
+        if self.spill is not None and self.tools:
+            spill = self.spill
+            self.spilled = SpilledResults(spill.directory, spill.above_chars, self.max_tool_result_chars, self.tools)
+            self.tools = {**self.tools, self.spilled.reader.name: self.spilled.reader}
         self.definitions = [tool.definition for tool in self.tools.values()]
         self.rules_wait = any(rule.when is not None for rule in self.rules)
 

@@ -55,6 +55,12 @@ class Emitter:
                 if answer is not None:
                     self._not_awaited(answer)
 
+    def stamped(self, event: AgentEvent) -> AgentEvent:
+        """Return `event`, which is not of the stream, with the run and the time where nobody set them yet."""
+        event.run_id = self.run_id
+        event.timestamp = event.timestamp or _stamp()
+        return event
+
     def tell(self, listener: Callable[..., object], *args: Any) -> None:
         """Call another of the application's listeners; it can fail the run no more than one for events can."""
         try:

@@ -20,15 +20,17 @@ from lousho.core.events import (
     error_name,
 )
 from lousho.core.json_values import clean_text
-from lousho.core.messages import FunctionCall, Message, ToolCall
+from lousho.core.messages import FunctionCall, Message, ToolCall, text_of
 from lousho.runtime.deps import RunDeps
-from lousho.runtime.model_output import default_model, provider_name, tool_name_of
-from lousho.runtime.model_turn import ModelTurn, request_for, take_turn, usage_of
+from lousho.runtime.loop_guard import no_answer_text, stuck_call
+from lousho.runtime.model_output import default_model, provider_name
+from lousho.runtime.model_turn import ModelTurn, copy_of_request, request_for, response_of, take_turn, usage_of
 from lousho.runtime.racing import Aborted
 from lousho.runtime.result import RunResult, result_of
 from lousho.runtime.state import CallModel, CallSlot, Finished, Paused, RunDecided, RunState, RunTools
 from lousho.runtime.step_events import close_step, last_usage, open_step
 from lousho.runtime.tool_batch import StepFunction, cancel_unsettled, record_results, run_decided, run_tools
+from lousho.runtime.tool_names import tool_name_of
 
 
 async def drive(state: RunState, deps: RunDeps) -> RunResult:
@@ -39,6 +41,10 @@ async def drive(state: RunState, deps: RunDeps) -> RunResult:
     abort, and the cancellation goes on once that is saved.
     """
     deps.span = deps.tracer.start("run", state.agent_name)
+    if deps.agent_version is not None:
+        deps.span.set("agent_version", deps.agent_version)
+    if deps.spilled is not None:
+        deps.spilled.open(state)
     deps.emitter.emit(RunStartEvent(agent_name=state.agent_name, agent_id=deps.agent_id, version=deps.agent_version))
     failure: BaseException | None = None
     try:
@@ -80,13 +86,14 @@ async def _advance(state: RunState, deps: RunDeps) -> None:
 async def call_model(state: RunState, deps: RunDeps) -> None:
     """Ask the model once and record its turn."""
     if state.step >= deps.max_steps:
-        explained = _max_steps_text(deps.max_steps)
-        finish(state, "max-steps", f"{state.text}\n\n{explained}" if state.text else explained)
+        finish(state, "max-steps", _max_steps_text(state, deps.max_steps))
         return
     state.text = ""
     open_step(state, deps)
     turn = ModelTurn()
     request = request_for(state, deps)
+    if deps.observers.on_llm_request is not None:
+        deps.emitter.tell(deps.observers.on_llm_request, copy_of_request(request))
     name = request.model or default_model(deps.provider) or provider_name(deps.provider)
     span = deps.tracer.start("chat", name, deps.span)
     failure: BaseException | None = None
@@ -102,6 +109,8 @@ async def call_model(state: RunState, deps: RunDeps) -> None:
     usage = usage_of(turn, request)
     state.usage.add(usage, _model_name(turn, deps))
     state.step_usage.append(usage)
+    if deps.observers.on_llm_response is not None:
+        deps.emitter.tell(deps.observers.on_llm_response, response_of(turn))
     _record_turn(state, deps, turn)
     await deps.checkpointer.model_turn(state)
 
@@ -110,7 +119,9 @@ def _record_turn(state: RunState, deps: RunDeps, turn: ModelTurn) -> None:
     text = turn.text
     if text:
         deps.emitter.emit(TextDoneEvent(text=text))
-    calls = _distinct_calls(turn.tool_calls, state, deps)
+    stuck = stuck_call(state) if deps.loop_guard else None
+    # Without tools there is nothing to call: what the model asks for all the same is no part of its last answer.
+    calls = () if stuck is not None else _distinct_calls(turn.tool_calls, state, deps)
     state.messages.append(Message("assistant", text, tool_calls=calls, reasoning=tuple(turn.reasoning)))
     state.text = text
     reason = turn.finish_reason or "other"
@@ -121,6 +132,10 @@ def _record_turn(state: RunState, deps: RunDeps, turn: ModelTurn) -> None:
         state.next = RunTools()
         return
     close_step(state, deps, reason, last_usage(state))
+    if not text and stuck is not None:
+        text = no_answer_text(stuck)
+    elif not text and reason == "length":
+        text = _NO_ROOM
     # A turn that says "tool calls" and brings none has nothing left to do: it is an answer.
     finish(state, "stop" if reason == "tool_calls" else reason, text)
 
@@ -145,7 +160,7 @@ def _distinct_calls(calls: list[ToolCall], state: RunState, deps: RunDeps) -> tu
             call_id = f"{call.id or 'call'}_{number}"
             number += 1
         taken.add(call_id)
-        name = tool_name_of(call.name, deps.tools)
+        name = tool_name_of(call.name, deps.tools, match=deps.match_tool_names)
         kept = call_id == call.id and name == call.name
         distinct.append(call if kept else ToolCall(call_id, FunctionCall(name, call.arguments)))
     return tuple(distinct)
@@ -161,7 +176,7 @@ def _keep_partial_turn(state: RunState, turn: ModelTurn) -> None:
 def _finish_aborted(state: RunState, deps: RunDeps, reason: BaseException | None) -> None:
     cancel_unsettled(state, deps)
     if state.batch:
-        record_results(state)
+        record_results(state, deps)
     close_step(state, deps, "aborted")
     if reason is not None:
         state.abort_reason = {"name": error_name(reason), "message": clean_text(bare_message(reason))}
@@ -187,9 +202,16 @@ def _model_name(turn: ModelTurn, deps: RunDeps) -> str:
     return f"{provider_name(deps.provider)}/{deps.model or default_model(deps.provider) or ''}".rstrip("/")
 
 
-def _max_steps_text(max_steps: int) -> str:
+_NO_ROOM = "Stopped: the model's reply reached its token limit (max_tokens) before it had any text."
+
+
+def _max_steps_text(state: RunState, max_steps: int) -> str:
+    """Return what the model said last, also if it was before a pause, and why nothing follows."""
+    last = next((message for message in reversed(state.new_messages) if message.role == "assistant"), None)
+    said = "" if last is None else text_of(last)
     steps = "1 step" if max_steps == 1 else f"{max_steps} steps"
-    return f"Stopped after {steps}: the step limit was reached before the task was finished."
+    explained = f"Stopped after {steps}: the step limit was reached before the task was finished."
+    return f"{said}\n\n{explained}" if said else explained
 
 
 _STEPS: dict[type[Any], StepFunction] = {CallModel: call_model, RunTools: run_tools, RunDecided: run_decided}

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-import re
-from collections.abc import AsyncIterator, Container, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, cast
 
 from lousho.core.errors import LLMProviderError
@@ -20,10 +19,6 @@ from lousho.core.usage import ModelUsage
 from lousho.models.provider import LLMProvider, ModelChunk, ModelRequest, ModelResponse, ServedBy
 
 _MOST_TOKENS = 10**15
-_LONGEST_NAME = 64
-_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_ODD = re.compile(r"[^a-zA-Z0-9_-]")
-_PREFIX = re.compile(r"\A.*[.:/]", re.DOTALL)
 
 
 def provider_name(provider: LLMProvider) -> str:
@@ -93,19 +88,6 @@ def checked_call(call: object, provider: LLMProvider) -> ToolCall:
         raise _wrong(provider, f"the arguments of a tool call must be JSON text; got {_kind(arguments)}")
     given = arguments if isinstance(arguments, str) else dump_json(cast("object", arguments or {}))
     return ToolCall(clean_text(_id_text(call_id)), FunctionCall(clean_text(name), clean_text(given)))
-
-
-def tool_name_of(name: str, tools: Container[str]) -> str:
-    """Return the tool a model means with `name`: itself, or what follows a vendor's prefix as in `functions.x`.
-
-    A name that no provider would take back in a transcript is made one that it takes.
-    """
-    if name in tools:
-        return name
-    bare = _PREFIX.sub("", name)
-    if bare in tools:
-        return bare
-    return name if _NAME.fullmatch(name) else _ODD.sub("_", name)[:_LONGEST_NAME] or "unnamed_tool"
 
 
 def checked_reasoning(block: object, provider: LLMProvider) -> ReasoningBlock:

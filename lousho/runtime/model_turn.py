@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 
 from lousho.core.errors import LLMProviderError, deciding_error, never_wrap
@@ -19,6 +19,7 @@ from lousho.models.provider import (
     FinishReason,
     ModelChunk,
     ModelRequest,
+    ModelResponse,
     ReasoningDelta,
     ReasoningEnd,
     ServedBy,
@@ -28,6 +29,7 @@ from lousho.models.provider import (
 )
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter
+from lousho.runtime.loop_guard import last_answer_note, stuck_call
 from lousho.runtime.model_output import (
     can_stream,
     checked_call,
@@ -92,14 +94,34 @@ def request_for(state: RunState, deps: RunDeps) -> ModelRequest:
         messages = [Message("system", deps.instructions), *messages]
     else:
         messages = list(messages)
+    tools = list(deps.definitions)
+    if state.failing and deps.loop_guard and (stuck := stuck_call(state)) is not None:
+        tools = []
+        messages.append(Message("user", last_answer_note(stuck)))
     settings = dict(deps.settings)
-    if not deps.definitions:
+    if not tools:
         settings.pop("tool_choice", None)
     if "stop" in settings:
         settings["stop"] = list(settings["stop"])
     # All of it is the provider's own: what it changes there is not heard of again.
-    return ModelRequest(
-        messages=messages, tools=list(deps.definitions), model=deps.model, signal=deps.signal, **settings
+    return ModelRequest(messages=messages, tools=tools, model=deps.model, signal=deps.signal, **settings)
+
+
+def copy_of_request(request: ModelRequest) -> ModelRequest:
+    """Return a request that can be changed without changing `request`."""
+    stop = None if request.stop is None else list(request.stop)
+    return replace(request, messages=list(request.messages), tools=list(request.tools), stop=stop)
+
+
+def response_of(turn: ModelTurn) -> ModelResponse:
+    """Return a whole turn as a provider's answer, however it came in."""
+    return ModelResponse(
+        text=turn.text,
+        tool_calls=tuple(turn.tool_calls),
+        finish_reason=turn.finish_reason or "other",
+        usage=turn.usage,
+        reasoning=tuple(turn.reasoning),
+        served_by=turn.served_by,
     )
 
 

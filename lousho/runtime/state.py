@@ -110,13 +110,16 @@ class CallSlot:
 
 @dataclass(slots=True, kw_only=True)
 class CallTools:
-    """The tools that the run's own call brought, by name: the code of a tool cannot be saved."""
+    """What the run's own call said of its tools, by name: the code of a tool cannot be saved."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STORED
 
     names: list[str]
+    """The tools that it brought."""
+    picked: list[str] = field(default_factory=list)
+    """The agent's tools that it took over."""
     replace: bool = False
-    """Whether they stand in the place of the agent's."""
+    """Whether the agent's other tools are left out."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,23 +17,18 @@ from lousho.core.messages import Message
 from lousho.runtime.arguments import copied
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
+from lousho.runtime.loop_guard import note_outcomes
 from lousho.runtime.racing import Aborted
 from lousho.runtime.state import CallModel, CallSlot, Paused, RunState
 from lousho.runtime.step_events import close_step, last_usage
-from lousho.runtime.tool_call import (
-    CANCELLED,
-    ReadyCall,
-    admit,
-    announce,
-    ready_without_gate,
-    run_call,
-    settle_failed,
-)
+from lousho.runtime.tool_call import ReadyCall, admit, announce, ready_without_gate, run_call
+from lousho.runtime.tool_result import CANCELLED, settle_failed
 from lousho.tools.definition import Tool
 
 
 class Batch:
-    """Runs calls side by side, at most `tool_concurrency` at once. Leaving it waits for those that run.
+    """Runs calls side by side, at most `tool_concurrency` at once, and some tools' calls alone. Leaving it waits for
+    those that run.
 
     An error that ends the run stops further starts; the calls that are running settle first. Only a cancellation of
     the run's task cuts them short.
@@ -80,15 +75,21 @@ class Batch:
             except asyncio.CancelledError:  # once is enough
                 continue
 
+    async def has_place(self, tool: Tool | None) -> bool:
+        """Wait until a call of `tool` may start; `False` when no more calls may."""
+        if self._running:
+            alone = tool is not None and not tool.concurrent
+            limit = 1 if alone else self._deps.tool_concurrency
+            while limit is not None and len(self._running) >= limit:
+                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+        return not self.stopped
+
     async def start(self, call: ReadyCall, *, last: bool) -> None:
-        """Start a call, waiting for a free place; the last one of a batch, or a lone one, runs in this task."""
-        limit = self._deps.tool_concurrency
-        while limit is not None and len(self._running) >= limit:
-            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-        if self.stopped:
+        """Start a call that has a place; the last one of a batch, or one that runs alone, runs in this task."""
+        if self.stopped:  # while its gate was asked
             settle_failed(call.slot, self._state, self._deps, call.started, CANCELLED, "cancelled")
             return
-        if limit == 1 or (last and not self._running):
+        if self._deps.tool_concurrency == 1 or not call.tool.concurrent or (last and not self._running):
             await self._run(call)
             return
         task = asyncio.ensure_future(self._run(call))
@@ -112,9 +113,9 @@ async def run_tools(state: RunState, deps: RunDeps) -> None:
     slots = [slot for slot in state.batch if slot.status == "new"]
     async with Batch(state, deps) as batch:
         for index, slot in enumerate(slots):
-            if batch.stopped:
+            if not await batch.has_place(deps.tools.get(slot.tool_name)):
                 break
-            ready = await admit(slot, announce(slot, arguments[slot.tool_call_id], deps), state, deps)
+            ready = await admit(announce(slot, arguments[slot.tool_call_id], state, deps), state, deps)
             if ready is None:
                 await deps.checkpointer.call_settled(state)
             elif ready.verdict.action == "ask":
@@ -130,7 +131,7 @@ async def run_decided(state: RunState, deps: RunDeps) -> None:
     slots = [slot for slot in state.batch if slot.status in ("approved", "rejected", "expired")]
     async with Batch(state, deps) as batch:
         for index, slot in enumerate(slots):
-            if batch.stopped:
+            if not await batch.has_place(deps.tools[slot.tool_name]):
                 break
             args = copied(slot.args or {})
             deps.emitter.emit(ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args))
@@ -164,13 +165,15 @@ async def _after_batch(state: RunState, deps: RunDeps) -> None:
     if state.waiting():
         await pause(state, deps)
         return
-    record_results(state)
+    record_results(state, deps)
     close_step(state, deps, state.turn_finish, last_usage(state))
     state.next = CallModel()
 
 
-def record_results(state: RunState) -> None:
+def record_results(state: RunState, deps: RunDeps) -> None:
     """Append one tool message per call, in the model's order, and close the batch."""
+    if deps.loop_guard:
+        note_outcomes(state)
     state.messages.extend(
         Message(
             "tool",

@@ -1,4 +1,4 @@
-"""One tool call, from the model's words to the text the model reads: prepare, decide, run, settle.
+"""One tool call, from the model's words to the text the model reads: read, check, pass the gate, run, settle.
 
 Every path a call can take (first run, after an approval) goes through here. Source: tools page.
 """
@@ -7,40 +7,48 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from lousho.core.cancel import CancelSignal
+from lousho.core.cancel import AbortError, CancelSignal
 from lousho.core.errors import TimeoutError as OverdueError
 from lousho.core.errors import ToolArgumentsValidationError, ToolExecutionError, deciding_error, never_wrap
-from lousho.core.events import (
-    AgentEvent,
-    ErrorInfo,
-    PermissionDecisionEvent,
-    ToolDoneEvent,
-    ToolErrorEvent,
-    ToolPartialEvent,
-    ToolStartEvent,
-)
-from lousho.core.json_values import Json, clean_text, dump_json, to_json_value, write_json
+from lousho.core.events import AgentEvent, ToolPartialEvent, ToolStartEvent
+from lousho.core.json_values import to_json_value
 from lousho.policy.gate import RUN, Verdict, decide
-from lousho.runtime.arguments import arguments_error, copied, read_arguments
-from lousho.runtime.deps import RunDeps, ToolErrorInfo
-from lousho.runtime.emitter import timestamp_now
+from lousho.runtime.argument_types import fitted_arguments
+from lousho.runtime.arguments import Ending, arguments_error, copied, read_arguments
+from lousho.runtime.deps import RunDeps
+from lousho.runtime.loop_guard import refusal
+from lousho.runtime.permission_audit import audit
 from lousho.runtime.racing import GIVE_WAY, Aborted, SelfCancelled, outcome_of, start, unless_aborted, wait_for
 from lousho.runtime.state import CallSlot, RunState
 from lousho.runtime.threads import in_thread
+from lousho.runtime.tool_names import unknown_tool_text
+from lousho.runtime.tool_result import CANCELLED, settle_done, settle_failed
 from lousho.tools.context import ApprovalInfo, ToolContext
 from lousho.tools.definition import Tool
-from lousho.tools.errors import cap_message, tool_error_result
 
-_log = logging.getLogger("lousho.runtime")
+_ENDINGS: dict[str, Ending] = {
+    "stop": "own",
+    "tool_calls": "own",
+    "length": "cut",
+    "content_filter": "cut",
+    "error": "cut",
+}
 
-CANCELLED = "The call was cancelled: the run was aborted before it finished."
+
+@dataclass(slots=True)
+class CheckedCall:
+    """A call as the model meant it: its tool, if there is one, and its parsed arguments, or what is wrong with them."""
+
+    slot: CallSlot
+    tool: Tool | None
+    parsed: Any = None
+    failure: BaseException | None = None
 
 
 @dataclass(slots=True)
@@ -55,10 +63,13 @@ class ReadyCall:
     started: float
 
 
-def context_for(slot: CallSlot, state: RunState, deps: RunDeps, signal: CancelSignal | None = None) -> ToolContext:
+def context_for(slot: CallSlot, state: RunState, deps: RunDeps) -> ToolContext:
     """Return what the tool may know: the transcript before the calling turn, the ids, the signal, the approval."""
     messages = state.messages
-    before = messages[:-1] if messages and messages[-1].role == "assistant" else messages
+    first = 0
+    while first < len(messages) and messages[first].role == "system":  # a caller's own, which stands for ours
+        first += 1
+    last = len(messages) - 1 if messages and messages[-1].role == "assistant" else len(messages)
     decision = slot.decision
     approval = None
     if decision is not None and slot.approval_id is not None:
@@ -66,8 +77,8 @@ def context_for(slot: CallSlot, state: RunState, deps: RunDeps, signal: CancelSi
     return ToolContext(
         tool_call_id=slot.tool_call_id,
         tool_name=slot.tool_name,
-        abort_signal=signal or deps.signal,
-        messages=tuple(before),
+        abort_signal=deps.signal,
+        messages=tuple(messages[first:last]),
         run_id=deps.emitter.run_id,
         session_id=state.session_id,
         principal=deps.principal,
@@ -82,27 +93,71 @@ def _report(slot: CallSlot, deps: RunDeps, event: AgentEvent) -> None:
         deps.emitter.emit(event)
 
 
-def announce(slot: CallSlot, arguments: str, deps: RunDeps) -> str | None:
-    """Read the model's arguments into the slot and emit `tool.start`; returns the complaint about them, if any."""
-    read = read_arguments(arguments)
-    slot.args, slot.raw_args = read.args, read.raw
-    args = copied(read.args or {})
-    deps.emitter.emit(
-        ToolStartEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args, raw_args=read.raw)
+def announce(slot: CallSlot, arguments: str, state: RunState, deps: RunDeps) -> CheckedCall:
+    """Read and check the model's arguments, and say that the call starts."""
+    checked = check(slot, arguments, state, deps)
+    event = ToolStartEvent(
+        tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=copied(slot.args or {}), raw_args=slot.raw_args
     )
-    return read.problem
+    deps.emitter.emit(event)
+    listener = deps.observers.on_tool_call
+    if listener is not None:
+        deps.emitter.tell(listener, deps.emitter.stamped(replace(event, args=copied(event.args))))
+    return checked
 
 
-async def admit(slot: CallSlot, problem: str | None, state: RunState, deps: RunDeps) -> ReadyCall | None:
+def check(slot: CallSlot, arguments: str, state: RunState, deps: RunDeps) -> CheckedCall:
+    """Read the arguments into the slot and let the tool parse them, repaired where that is wanted and possible."""
+    last = slot is state.batch[-1]
+    read = read_arguments(
+        arguments,
+        repair=deps.repair_arguments,
+        ending=_ENDINGS.get(state.turn_finish, "unknown") if last else "own",
+    )
+    slot.args, slot.raw_args = read.args, read.raw
+    checked = CheckedCall(slot, deps.tools.get(slot.tool_name))
+    tool = checked.tool
+    if tool is None:
+        return checked
+    if slot.args is None:
+        checked.failure = arguments_error(slot.tool_name, read.problem or "arguments are missing")
+        return checked
+    try:
+        checked.parsed = tool.parse(copied(slot.args))
+    except ToolArgumentsValidationError as error:
+        checked.failure = error
+        if deps.repair_arguments:
+            _fit_types(checked, tool, slot.args, arguments, error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a validator's own failure is the call's
+        checked.failure = error
+    return checked
+
+
+def _fit_types(
+    checked: CheckedCall, tool: Tool, args: dict[str, Any], arguments: str, error: ToolArgumentsValidationError
+) -> None:
+    """Take the arguments in the types that the schema wants, if the tool then accepts them."""
+    fitted = fitted_arguments(tool, args, error)
+    if fitted is None:
+        return
+    try:
+        checked.parsed = tool.parse(copied(fitted))
+    except (Exception, SystemExit):  # noqa: BLE001 - what the model is told is about what it sent
+        return
+    checked.failure = None
+    checked.slot.args, checked.slot.raw_args = fitted, arguments
+
+
+async def admit(call: CheckedCall, state: RunState, deps: RunDeps) -> ReadyCall | None:
     """Prepare a call, waiting for its gate only as long as the run goes on; `None` when the call is settled."""
     started = time.monotonic()
-    tool = deps.tools.get(slot.tool_name)
+    slot, tool = call.slot, call.tool
     if not deps.rules_wait and (tool is None or isinstance(tool.needs_approval, bool)):
         if deps.emitter.backlog is not None:
             await asyncio.sleep(0)  # whoever reads the stream sees the start before what the tool itself prints
-        return await prepare(slot, problem, tool, state, deps)
+        return await prepare(call, state, deps, started)
     try:
-        return await unless_aborted(prepare(slot, problem, tool, state, deps), deps.signal)
+        return await unless_aborted(prepare(call, state, deps, started), deps.signal)
     except Aborted:
         settle_failed(slot, state, deps, started, CANCELLED, "cancelled")
     except SelfCancelled as error:
@@ -110,28 +165,30 @@ async def admit(slot: CallSlot, problem: str | None, state: RunState, deps: RunD
     return None
 
 
-async def prepare(
-    slot: CallSlot, problem: str | None, tool: Tool | None, state: RunState, deps: RunDeps
-) -> ReadyCall | None:
-    """Check a call and pass it through the gate; `None` when that settled it (unknown tool, bad arguments, denied)."""
-    started = time.monotonic()
+async def prepare(call: CheckedCall, state: RunState, deps: RunDeps, started: float) -> ReadyCall | None:
+    """Pass a call through the gate; `None` when it was settled (unknown tool, bad arguments, denied)."""
+    slot, tool = call.slot, call.tool
+    if state.failing and (refused := refusal(slot, state)) is not None:
+        settle_failed(slot, state, deps, started, refused[0], "denied", reason=refused[1])
+        return None
     if tool is None:
-        known = ", ".join(sorted(deps.tools)) or "none"
-        settle_failed(slot, state, deps, started, f"There is no tool {slot.tool_name!r}. Tools: {known}.", "not-found")
+        text = unknown_tool_text(slot.tool_name, deps.tools, match=deps.match_tool_names)
+        settle_failed(slot, state, deps, started, text, "not-found")
         return None
     try:
-        if problem is not None or slot.args is None:
-            raise arguments_error(slot.tool_name, problem or "arguments are missing")
-        parsed = tool.parse(copied(slot.args))
+        if call.failure is not None:
+            raise call.failure
+        if _unconfined(slot, tool, state, deps, started):
+            return None
         context = context_for(slot, state, deps)
-        verdict = await decide(tool, copied(slot.args) if deps.rules_wait else slot.args, parsed, context, deps.rules)
+        verdict = await _verdict(slot, tool, call.parsed, context, deps)
     except (Exception, SystemExit) as error:
         # A validator's, a rule's or a gate's own failure is the call's failure, and the model is told.
         if isinstance(error, Exception) and never_wrap(error):
             raise
         settle_failed(slot, state, deps, started, error, None)
         return None
-    _audit(slot, verdict, deps)
+    audit(slot, verdict, deps)
     if verdict.action == "deny":
         text = f"The call of the tool {slot.tool_name!r} was denied."
         reason = verdict.reason
@@ -139,7 +196,29 @@ async def prepare(
             slot, state, deps, started, text if reason is None else f"{text} Reason: {reason}", "denied", reason=reason
         )
         return None
-    return ReadyCall(slot, tool, parsed, context, verdict, started)
+    return ReadyCall(slot, tool, call.parsed, context, verdict, started)
+
+
+async def _verdict(slot: CallSlot, tool: Tool, parsed: Any, context: ToolContext, deps: RunDeps) -> Verdict:
+    if _reads_results(tool, deps):
+        return RUN  # it shows a model only what it was given before
+    return await decide(
+        tool, copied(slot.args or {}) if deps.rules_wait else slot.args or {}, parsed, context, deps.rules
+    )
+
+
+def _reads_results(tool: Tool, deps: RunDeps) -> bool:
+    return deps.spilled is not None and tool is deps.spilled.reader
+
+
+def _unconfined(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps, started: float) -> bool:
+    """Refuse a call that may only run in a sandbox where there is none; it must never run outside of one."""
+    if not tool.requires_sandbox:
+        return False
+    lacks = "the tool has no sandbox_execute" if tool.sandbox_execute is None else "the agent has no sandbox"
+    text = f"The tool {slot.tool_name!r} runs in a sandbox only, and {lacks}; it did not run."
+    settle_failed(slot, state, deps, started, text, "sandbox")
+    return True
 
 
 def ready_without_gate(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps) -> ReadyCall | None:
@@ -147,8 +226,12 @@ def ready_without_gate(slot: CallSlot, tool: Tool, state: RunState, deps: RunDep
     started = time.monotonic()
     try:
         parsed = tool.parse(copied(slot.args or {}))
-    except Exception as error:  # noqa: BLE001 - bad arguments, or a validator that fails by itself
+    except (Exception, SystemExit) as error:
+        if isinstance(error, Exception) and never_wrap(error):
+            raise
         settle_failed(slot, state, deps, started, error, None)
+        return None
+    if _unconfined(slot, tool, state, deps, started):
         return None
     return ReadyCall(slot, tool, parsed, context_for(slot, state, deps), RUN, started)
 
@@ -170,38 +253,49 @@ async def run_call(call: ReadyCall, state: RunState, deps: RunDeps) -> None:
         failure = error = deciding_error(raised)
         if not isinstance(error, (Exception, SystemExit)):  # an interrupt, or the exit of a test runner
             raise
+        if _because_of_the_abort(error, deps.signal):
+            settle_failed(slot, state, deps, call.started, CANCELLED, "cancelled")
+            return
         settle_failed(slot, state, deps, call.started, error, None)
         if isinstance(error, Exception) and never_wrap(error):
             raise error from error.__cause__
     else:
-        settle_done(slot, deps, call.started, result)
+        await settle_done(slot, state, deps, call.started, result, may_spill=not _reads_results(call.tool, deps))
         for event in call.context.follow_ups:
             deps.emitter.emit(event)
     finally:
         span.end(failure)
 
 
+def _because_of_the_abort(error: BaseException, signal: CancelSignal) -> bool:
+    """Whether a tool raised only because it saw that the run is aborted: that is no failure of the tool."""
+    return signal.aborted and (error is signal.reason or isinstance(error, AbortError))
+
+
 async def _invoke(call: ReadyCall, deps: RunDeps) -> Any:
     """Return what the tool returns, bounded by its timeout and the run's signal."""
     tool, context = call.tool, call.context
-    if tool.style == "async-generator":
+    if tool.style == "async-generator":  # it may go on for as long as it has something to show
         work = start(_drain(tool.invoke(call.parsed, context), call.slot, deps))
         return await _bounded(work, deps.signal, None, call, None)
     signal, own = deps.signal, None
-    if tool.timeout_ms is not None:
+    timeout_ms = deps.tool_timeout_ms if tool.timeout_ms is None else tool.timeout_ms
+    if timeout_ms is not None:
         own = CancelSignal.any(deps.signal)
-        from dataclasses import replace
-
         context = replace(context, abort_signal=own)
-    if tool.style == "async":
-        task: asyncio.Future[Any] = start(tool.invoke(call.parsed, context))
-    else:
-        task = in_thread(tool.invoke, call.parsed, context)
-    value = await _bounded(task, signal, tool.timeout_ms, call, own)
-    if inspect.isasyncgen(value):
-        return await _bounded(start(_drain(value, call.slot, deps)), signal, None, call, None)
-    if inspect.isawaitable(value):  # a sync function that handed back a coroutine
-        value = await _bounded(start(value), signal, tool.timeout_ms, call, own)
+    try:
+        if tool.style == "async":
+            task: asyncio.Future[Any] = start(tool.invoke(call.parsed, context))
+        else:
+            task = in_thread(tool.invoke, call.parsed, context)
+        value = await _bounded(task, signal, timeout_ms, call, own)
+        if inspect.isasyncgen(value):
+            return await _bounded(start(_drain(value, call.slot, deps)), signal, None, call, None)
+        if inspect.isawaitable(value):  # a sync function that handed back a coroutine
+            value = await _bounded(start(value), signal, timeout_ms, call, own)
+    finally:
+        if own is not None:
+            own.detach()
     if inspect.isgenerator(value):
         raise ToolExecutionError(
             f"The tool {tool.name!r} returned a generator, which is no result: "
@@ -259,97 +353,3 @@ async def _drain(snapshots: AsyncIterator[Any], slot: CallSlot, deps: RunDeps) -
         close = getattr(snapshots, "aclose", None)
         if close is not None:
             await close()
-
-
-def settle_done(slot: CallSlot, deps: RunDeps, started: float, result: Json) -> None:
-    """Record a call's result and emit `tool.done`."""
-    slot.content = cap_result(result if isinstance(result, str) else write_json(result), deps.max_tool_result_chars)
-    slot.is_error = False
-    slot.status = "settled"
-    deps.emitter.emit(
-        ToolDoneEvent(
-            tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, result=result, duration_ms=_elapsed(started)
-        )
-    )
-
-
-def settle_failed(
-    slot: CallSlot,
-    state: RunState,
-    deps: RunDeps,
-    started: float,
-    error: BaseException | str,
-    kind: str | None,
-    **details: Any,
-) -> None:
-    """Record a failed call as the error the model reads and emit `tool.error`."""
-    if isinstance(error, BaseException):
-        _log.debug("tool %s failed", slot.tool_name, exc_info=error)  # the traceback is in no event
-    limit = deps.max_tool_result_chars
-    details = {key: cap_result(value, limit) if isinstance(value, str) else value for key, value in details.items()}
-    if isinstance(error, ToolArgumentsValidationError):
-        details["issues"] = [issue.to_dict() for issue in error.issues]
-    result = tool_error_result(tool_name=slot.tool_name, error=error, kind=kind, details=details)
-    if result["kind"] == "execution" and isinstance(error, BaseException) and deps.tool_error_message is not None:
-        result["message"] = cap_message(_shown_message(error, slot, deps))
-    slot.content = dump_json(result)
-    slot.is_error = True
-    slot.status = "settled"
-    if result["kind"] != "not-run":
-        state.tool_errors += 1
-    info = ErrorInfo(name=str(result["error"]), message=clean_text(str(result["message"])))
-    deps.emitter.emit(
-        ToolErrorEvent(
-            tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, error=info, duration_ms=_elapsed(started)
-        )
-    )
-
-
-def _shown_message(error: BaseException, slot: CallSlot, deps: RunDeps) -> str:
-    """Return the owner's text for a thrown error, or a neutral one when that function fails."""
-    assert deps.tool_error_message is not None
-    info = ToolErrorInfo(tool_name=slot.tool_name, tool_call_id=slot.tool_call_id)
-    try:
-        text = cast("object", deps.tool_error_message(error, info))
-    except Exception:  # noqa: BLE001 - the function exists to hide details: its own failure must not show any
-        return "The tool failed."
-    return text if isinstance(text, str) else "The tool failed."
-
-
-def cap_result(text: str, limit: float) -> str:
-    """Return `text`, its middle replaced by a marker when it is longer than `limit` characters."""
-    if len(text) <= limit:
-        return text
-    half = max(int(limit) // 2, 1)
-    cut = len(text) - 2 * half
-    return f"{text[:half]}\n... [{cut} characters cut] ...\n{text[-half:]}"
-
-
-def _audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
-    if not deps.audits:
-        return
-    found = verdict.rule
-    rule: dict[str, Any] | None = None
-    if found is not None:
-        rule = {"index": found.index}
-        if found.rule.reason is not None:
-            rule["reason"] = found.rule.reason
-    event = PermissionDecisionEvent(
-        tool_call_id=slot.tool_call_id,
-        tool_name=slot.tool_name,
-        decision=verdict.decision,
-        rule=rule,
-        reason=verdict.reason if verdict.action == "deny" and found is None else None,
-        args=None if deps.redact_content else copied(slot.args),
-        at=timestamp_now(),
-    )
-    deps.emitter.emit(event)
-    if deps.on_permission_decision is not None:
-        entry = event.to_dict()
-        for key in ("type", "runId", "seq", "timestamp", "v"):
-            entry.pop(key, None)
-        deps.emitter.tell(deps.on_permission_decision, entry, deps.principal)
-
-
-def _elapsed(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)

@@ -232,7 +232,7 @@ async def test_a_tool_error_names_its_tool_and_cause_and_the_run_goes_on():
 @pytest.mark.parametrize(
     ("sent", "shown", "ran"),
     [
-        pytest.param('{"to": "sam"', '; received: {"to": "sam"', [], id="cut off"),
+        pytest.param('{"to": "sam', '; received: {"to": "sam', [], id="cut off"),
         pytest.param("x" * 5000, f"; received: {'x' * 200}... (5000 characters)", [], id="long"),
         pytest.param('```json\n{"to": "sam"}\n```', None, ["sam"], id="a code fence"),
         pytest.param('{"to": "sam",}', None, ["sam"], id="a trailing comma"),
