@@ -11,6 +11,8 @@ from lousho.tools.definition import Tool, define_tool
 
 ASK_QUESTION = "ask_question"
 
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+"""Written out, as `strftime` speaks the language of the machine."""
 _NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 _QUESTION = {
     "type": "object",
@@ -44,16 +46,16 @@ def _now(_arguments: dict[str, Any]) -> dict[str, str]:
 
 
 def _day(arguments: dict[str, Any]) -> dict[str, str]:
-    from datetime import UTC, date, datetime
+    from datetime import UTC, datetime
 
     text = arguments.get("date")
     try:
-        day = date.fromisoformat(text[:10]) if text else datetime.now(UTC).date()
+        day = datetime.fromisoformat(text.strip()).date() if text else datetime.now(UTC).date()
     except ValueError:
         raise ToolExecutionError(
             f"{text!r} is not a date: write it as YYYY-MM-DD.", tool_name="day_name", help_line=False
         ) from None
-    return {"date": day.isoformat(), "day": day.strftime("%A")}
+    return {"date": day.isoformat(), "day": _DAYS[day.weekday()]}
 
 
 def _answer(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
