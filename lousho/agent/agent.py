@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 
 from lousho.agent.approvals import Approvals
 from lousho.agent.call_options import SendOptions, StreamOptions, given_options
+from lousho.agent.call_tools import tools_of_run
 from lousho.agent.checkpoints import AgentCheckpoints
 from lousho.agent.models import AgentModels
 from lousho.agent.options import (
@@ -25,12 +26,11 @@ from lousho.agent.preparation import (
     dependencies,
     listeners_of,
     new_state,
-    tools_of_run,
 )
 from lousho.agent.run_config import Resolved, resolve_options
 from lousho.agent.running import start_run, tell_of_no_run
 from lousho.agent.session import Session, check_session_id
-from lousho.agent.tool_list import ToolsOption, joined
+from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import AbortError, CancelSignal
 from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent
@@ -259,7 +259,7 @@ class Agent:
     async def describe(
         self,
         *,
-        input: AgentInput = "",  # noqa: A002
+        input: AgentInput | None = None,  # noqa: A002
         session_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         signal: CancelSignal | None = None,
@@ -272,29 +272,32 @@ class Agent:
         approvalTtlMs}, modelSettings, loop: {guard, repairArguments, matchToolNames}, toolResults: {spillDir, aboveChars},
         store, approvalStore, askQuestion, perRun}`. Prompt and tools are those a run would send.
 
-        Options that are functions are called with `input`, `session_id` and `metadata`; `perRun` names them. Raises
-        `LOUSHO_CONFIG_INVALID`, `LOUSHO_SESSION_ID_INVALID`, `LOUSHO_CONFIG_RESOLVER_FAILED`, and the reason of `signal`
-        when it is aborted meanwhile. Source: agents page.
+        `perRun` names the options that are functions of the run. They are not called, and what they would give is `None`;
+        with `input`, `session_id` or `metadata` the description is that of such a run, and they are called for it. That
+        raises `LOUSHO_CONFIG_INVALID`, `LOUSHO_SESSION_ID_INVALID`, `LOUSHO_CONFIG_RESOLVER_FAILED`, and the reason of
+        `signal` when it is aborted meanwhile. Source: agents page.
         """
         from lousho.agent.describe import description_of
 
         call = CallOptions.check(metadata=metadata, signal=signal)
         if session_id is not None:
             check_session_id(session_id)
-        state = new_state(self.options, checked_input(input), call, session_id=session_id)
+        state = new_state(self.options, checked_input("" if input is None else input), call, session_id=session_id)
         channel = RunChannel.silent(call)
+        of_a_run = not (input is None and session_id is None and metadata is None)
         try:
-            resolved = await resolve_options(self.options, self._models, state, call, channel.signal)
+            resolved = await self._resolve(state, call, channel.signal) if of_a_run else Resolved()
         except Aborted as stop:
             raise stop.reason or AbortError("The description was aborted.") from None
         finally:
             channel.signal.detach()
-        return description_of(self, self.run_dependencies(state, call, channel, resolved))
+        deps = self.run_dependencies(state, call, channel, resolved)
+        return description_of(self, deps, unknown=() if of_a_run else self.options.per_run)
 
     def describe_sync(
         self,
         *,
-        input: AgentInput = "",  # noqa: A002
+        input: AgentInput | None = None,  # noqa: A002
         session_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         signal: CancelSignal | None = None,
@@ -322,8 +325,8 @@ class Agent:
             raise _no_checkpoints(check_session_id(session_id))
         if call.model is not None:
             self._models.choose(call.model)
-        if call.extra_tools:
-            joined(self.options.own_tools if call.tools is None else call.tools, call.extra_tools, where="The call")
+        if call.tools.given and "tools" not in self.options.per_run:
+            tools_of_run(self.options.own_tools, call.tools, None)
         return call
 
     def run(self, state: RunState, call: CallOptions, channel: RunChannel) -> Awaitable[RunResult]:
@@ -350,18 +353,21 @@ class Agent:
         if not self.options.per_run:
             return self.run_dependencies(state, call, channel)
         try:
-            resolved = await resolve_options(self.options, self._models, state, call, channel.signal)
+            resolved = await self._resolve(state, call, channel.signal)
         except Aborted:
             resolved = Resolved()
         return self.run_dependencies(state, call, channel, resolved)
+
+    def _resolve(self, state: RunState, call: CallOptions, signal: CancelSignal) -> Awaitable[Resolved]:
+        return resolve_options(self.options, self._models, state, call, signal)
 
     def run_dependencies(
         self, state: RunState, call: CallOptions, channel: RunChannel, resolved: Resolved | None = None
     ) -> RunDeps:
         """Return what one run of this agent works with; `resolved` has what functions chose for it."""
         chosen = self._models.own if state.chosen_model is None else self._models.choose(state.chosen_model)
-        tools: Mapping[str, Tool] | None = None if resolved is None else resolved.tools
-        tools = tools_of_run(self.options.own_tools if tools is None else tools, self.options, call, state)
+        own = self.options.own_tools if resolved is None or resolved.tools is None else resolved.tools
+        tools = tools_of_run(own, call.tools, state.call_tools)
         sessions = self.store.sessions if state.session_id is not None else None
         return dependencies(
             self.options,

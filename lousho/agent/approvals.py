@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from lousho.agent.call_options import AnswerOptions, ResolveOptions, given_options
-from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of, listeners_of, tools_of_run
+from lousho.agent.call_tools import CallToolsOption, tools_of_run
+from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of, listeners_of
 from lousho.agent.running import start_run
 from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import CancelSignal
@@ -24,7 +25,7 @@ from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter, timestamp_now
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult, result_of
-from lousho.runtime.state import CallTools, Decision, Paused, RunDecided, RunState
+from lousho.runtime.state import Decision, Paused, RunDecided, RunState
 from lousho.runtime.state_json import state_from_json
 from lousho.stores.protocol import PausedStepRecord
 
@@ -93,7 +94,7 @@ class Approvals:
         approved: bool,
         note: str | None = None,
         signal: CancelSignal | None = None,
-        tools: ToolsOption | None = None,
+        tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
     ) -> RunResult:
         """Decide a call and continue its run; returns the continued run's result, which may be the next pause.
@@ -112,7 +113,7 @@ class Approvals:
         id: str,  # noqa: A002 - the documented name
         answer: str,
         signal: CancelSignal | None = None,
-        tools: ToolsOption | None = None,
+        tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
     ) -> RunResult:
         """Answer a question and continue its run. Raises `LOUSHO_APPROVAL_KIND_MISMATCH` when it is not a question."""
@@ -128,7 +129,7 @@ class Approvals:
         approved: bool,
         note: str | None = None,
         signal: CancelSignal | None = None,
-        tools: ToolsOption | None = None,
+        tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
     ) -> AgentRun:
         """Decide a call and stream its continued run; the iteration ends normally even when the run fails."""
@@ -141,7 +142,7 @@ class Approvals:
         id: str,  # noqa: A002 - the documented name
         answer: str,
         signal: CancelSignal | None = None,
-        tools: ToolsOption | None = None,
+        tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
     ) -> AgentRun:
         """Answer a question and stream its continued run."""
@@ -223,7 +224,7 @@ class Approvals:
         state = _paused_state(step)
         options = self._agent.options
         if "tools" not in options.per_run:
-            check_tools_of(state, options, tools_of_run(options.own_tools, options, call, state))
+            check_tools_of(state, options, tools_of_run(options.own_tools, call.tools, state.call_tools))
         approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}
         undecided = [str(other["id"]) for other in step.approvals if other.get("decision") is None]
         if undecided:
@@ -237,7 +238,7 @@ class Approvals:
                 check_tools_of(state, options, deps.tools)
             if not await self._agent.approval_store.claim(step.id, step.revision):
                 raise _conflict(approval_id)
-            _remember_tools(state, call)
+            state.call_tools = call.tools.remembered(state.call_tools)  # it may pause once more
             _apply(state, step)
             return state, deps
 
@@ -300,14 +301,6 @@ def _apply(state: RunState, step: PausedStepRecord) -> None:
         slot.status = "expired" if expired else ("approved" if slot.decision.approved else "rejected")
     state.finish_reason = None
     state.next = RunDecided()
-
-
-def _remember_tools(state: RunState, call: CallOptions) -> None:
-    """Keep in the state which tools the continuation was given: it may pause once more."""
-    given, before = call.own_tools, state.call_tools
-    if given is not None:
-        replace = given.replace or (before is not None and before.replace)
-        state.call_tools = CallTools(names=given.names, replace=replace)
 
 
 def _conflict(approval_id: str) -> SDKError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypedDict
 
+from lousho.agent.call_tools import CallToolsOption
 from lousho.agent.options import KNOWN_OPTIONS, OPTION_ALIASES
 from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import CancelSignal
@@ -37,8 +38,8 @@ class TurnOptions(TypedDict, total=False):
     """In place of the agent's: `provider/model`, or the bare id for an agent with `provider=`."""
     instructions: str | None
     """Added to the agent's, after an empty line."""
-    tools: ToolsOption | None
-    """In place of the agent's tools."""
+    tools: CallToolsOption | None
+    """In place of the agent's tools; in a list, a text is the name of one of them."""
     extra_tools: ToolsOption | None
     """Added to the tools."""
     model_settings: Mapping[str, Any] | None
@@ -68,7 +69,7 @@ class ResolveOptions(TypedDict, total=False):
     approved: bool
     note: str | None
     signal: CancelSignal | None
-    tools: ToolsOption | None
+    tools: CallToolsOption | None
     extra_tools: ToolsOption | None
 
 
@@ -78,7 +79,7 @@ class AnswerOptions(TypedDict, total=False):
     id: str
     answer: str
     signal: CancelSignal | None
-    tools: ToolsOption | None
+    tools: CallToolsOption | None
     extra_tools: ToolsOption | None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lousho.core.json_values import to_json_value
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
     from lousho.agent.agent import Agent
 
 
-def description_of(agent: Agent, deps: RunDeps) -> dict[str, Any]:
-    """Return the description of an agent for the run that `deps` was made for. What looks like a key is blacked out."""
+def description_of(agent: Agent, deps: RunDeps, *, unknown: Collection[str] = ()) -> dict[str, Any]:
+    """Return the description of an agent for the run that `deps` was made for. What looks like a key is blacked out.
+
+    `unknown` are the options that functions choose and that were not asked; they are `None`.
+    """
     options = agent.options
     spill = deps.spill
     described: dict[str, Any] = {
@@ -56,7 +59,9 @@ def description_of(agent: Agent, deps: RunDeps) -> dict[str, Any]:
         "askQuestion": options.ask_question,
         "perRun": list(options.per_run),
     }
-    return _without_secrets(described)
+    if "model" in unknown and options.provider is None:
+        described["provider"] = None
+    return _without_secrets(described | dict.fromkeys(unknown))
 
 
 def _tool(tool: Tool, deps: RunDeps) -> dict[str, Any]:

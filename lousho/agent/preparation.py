@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
+from lousho.agent.call_tools import CallToolsOption, ToolsOfCall
 from lousho.agent.model_settings import check_model_settings
 from lousho.agent.options import AgentOptions, check_max_steps
-from lousho.agent.tool_list import ToolsOption, checked_tools, joined, with_question
+from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.ids import new_id
@@ -17,7 +18,7 @@ from lousho.core.messages import AgentInput, ContentPart, FilePart, ImagePart, M
 from lousho.models.provider import LLMProvider
 from lousho.runtime.deps import Checkpointer, RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
-from lousho.runtime.state import CallTools, RunState
+from lousho.runtime.state import RunState
 from lousho.tools.definition import Tool
 
 
@@ -32,9 +33,7 @@ class CallOptions:
     metadata: dict[str, Any] | None = None
     model: str | None = None
     """`provider/model`, or the bare id of an agent with a provider object; `None`: the agent's."""
-    tools: dict[str, Tool] | None = None
-    """In place of the agent's; `None`: the agent's."""
-    extra_tools: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    tools: ToolsOfCall = field(default_factory=ToolsOfCall)
 
     @classmethod
     def check(
@@ -46,7 +45,7 @@ class CallOptions:
         model_settings: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         model: str | None = None,
-        tools: ToolsOption | None = None,
+        tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
     ) -> CallOptions:
         """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
@@ -65,18 +64,8 @@ class CallOptions:
             model_settings=check_model_settings(model_settings),
             metadata=None if metadata is None else cast("dict[str, Any]", to_json_value(metadata)),
             model=model,
-            tools=None if tools is None else checked_tools(tools, where="The call"),
-            extra_tools={}
-            if extra_tools is None
-            else checked_tools(extra_tools, where="The call", field="extra_tools"),
+            tools=ToolsOfCall.check(tools, extra_tools),
         )
-
-    @property
-    def own_tools(self) -> CallTools | None:
-        """The tools of the call as the saved run remembers them, or `None` when it has none of its own."""
-        if self.tools is None and not self.extra_tools:
-            return None
-        return CallTools(names=[*(self.tools or ()), *self.extra_tools], replace=self.tools is not None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,23 +138,9 @@ def new_state(
         turn_start=len(history),
         metadata=call.metadata,
         chosen_model=call.model,
-        call_tools=call.own_tools,
+        call_tools=call.tools.remembered(),
         input=list(given) if options.per_run else None,
     )
-
-
-def tools_of_run(
-    own: Mapping[str, Tool], options: AgentOptions, call: CallOptions, state: RunState
-) -> Mapping[str, Tool]:
-    """Return the tools of a run: `own`, which are the agent's, with those of the call in their place or added.
-
-    A saved run that began without the agent's tools goes on without them. Raises `LOUSHO_CONFIG_INVALID` when a name is
-    there twice.
-    """
-    replaced = call.tools is not None or (state.call_tools is not None and state.call_tools.replace)
-    if replaced:
-        own = with_question(dict(call.tools or {}), ask_question=options.ask_question)
-    return joined(own, call.extra_tools, where="The call") if call.extra_tools else own
 
 
 def dependencies(
@@ -228,10 +203,9 @@ def check_tools_of(state: RunState, options: AgentOptions, tools: Mapping[str, T
     missing = sorted({slot.tool_name for slot in state.waiting()} - set(known))
     of_call = [] if state.call_tools is None else sorted(set(state.call_tools.names) - set(known))
     if of_call:
-        missing = sorted({*missing, *of_call})
         raise SDKError(
-            f"The paused run was started with tools of its own, and {', '.join(missing)} of them must be given again:"
-            " pass the same tools= and extra_tools= with the decision.",
+            f"The call that started the paused run brought {', '.join(of_call)}: pass the same tools= and extra_tools="
+            " with the decision.",
             code="LOUSHO_RESUME_TOOL_MISSING",
         )
     if missing:

@@ -37,8 +37,7 @@ async def resolve_options(
         state.chosen_model = _model(await _value("model", options, state, signal), models)
     if is_per_run(options.instructions):
         resolved.instructions = _text("instructions", await _value("instructions", options, state, signal))
-    replaced = call.tools is not None or (state.call_tools is not None and state.call_tools.replace)
-    if is_per_run(options.tools) and not replaced:
+    if is_per_run(options.tools) and call.tools.needs_own(state.call_tools):
         resolved.tools = _tools(await _value("tools", options, state, signal), options)
     return resolved
 

@@ -8,12 +8,13 @@ from typing import Any, TypeAlias, cast
 from lousho.core.errors import ConfigurationError
 from lousho.tools.builtin import ASK_QUESTION, ask_question_tool
 from lousho.tools.definition import Tool
+from lousho.tools.descriptor import ToolLike, as_tool
 
-ToolsOption: TypeAlias = "Sequence[Tool] | Mapping[str, Tool]"
+ToolsOption: TypeAlias = "Sequence[ToolLike] | Mapping[str, ToolLike]"
 
 
 def checked_tools(given: Any, *, where: str, field: str = "tools") -> dict[str, Tool]:
-    """Return the tools by name; a mapping's key renames its tool.
+    """Return the tools by name; a mapping's key renames its tool. A descriptor becomes a tool.
 
     Raises `LOUSHO_CONFIG_INVALID` for what is no tool and for two tools of one name; `where` begins the message.
     """
@@ -26,12 +27,7 @@ def checked_tools(given: Any, *, where: str, field: str = "tools") -> dict[str, 
     else:
         pairs = [(None, item) for item in cast("Iterable[Any]", given)]
     for key, item in pairs:
-        if not isinstance(item, Tool):
-            raise ConfigurationError(
-                f"{where}: {item!r} is not a tool. Put @tool above the function, or use define_tool().", field=field
-            )
-        given_tool = cast("Tool", item)
-        named = given_tool if key is None or key == given_tool.name else given_tool.renamed(key)
+        named = as_tool(item, key, where=where)
         if named.name in tools:
             raise ConfigurationError(f"{where}: two tools are named {named.name!r}.", field=field)
         tools[named.name] = named
@@ -43,15 +39,3 @@ def with_question(tools: dict[str, Tool], *, ask_question: bool) -> dict[str, To
     if ask_question and ASK_QUESTION not in tools:
         tools[ASK_QUESTION] = ask_question_tool()
     return tools
-
-
-def joined(own: Mapping[str, Tool], extra: Mapping[str, Tool], *, where: str) -> dict[str, Tool]:
-    """Return `own` and `extra` in one. Raises `LOUSHO_CONFIG_INVALID` naming a tool that both have."""
-    twice = sorted(set(own) & set(extra))
-    if twice:
-        raise ConfigurationError(
-            f"{where}: extra_tools has {', '.join(map(repr, twice))}, and so has the agent. Give it another name, or"
-            " use tools=, which replaces the agent's.",
-            field="extra_tools",
-        )
-    return {**own, **extra}
