@@ -90,6 +90,27 @@ async def test_arguments_that_do_not_fit_reach_neither_gate_nor_tool_and_the_mod
 
 
 @pytest.mark.spec("TOOL-43")
+@pytest.mark.parametrize(
+    ("args", "issues"),
+    [
+        ({"seats": {}}, {"day": "Field required", "seats": "Input should be a valid integer, received object"}),
+        ({"day": "2026-10-01", "seats": [2]}, {"seats": "Input should be a valid integer, received array"}),
+        ({"day": "2026-10-01", "notes": "x"}, {"notes": "Input should be a valid array, received string"}),
+        ({"day": "2026-10-01", "notes": ["x", 7]}, {"notes.1": "Input should be a valid string, received number"}),
+    ],
+    ids=["missing and wrong", "an array", "a text", "inside a list"],
+)
+async def test_each_issue_says_where_and_what(args: dict[str, Any], issues: dict[str, str]):
+    @tool
+    async def book(day: date, seats: int = 2, notes: list[str] | None = None) -> str:
+        """Book seats."""
+        return "never"
+
+    (answer,) = told(await result_of([call("book", **args), "Done."], book))
+    assert {one["path"]: one["message"] for one in answer["issues"]} == issues
+
+
+@pytest.mark.spec("TOOL-43")
 def test_the_error_of_arguments_that_do_not_fit_has_its_issues():
     assert lousho.ToolArgumentsValidationError is ToolArgumentsValidationError
     strict = define_tool(name="strict", description="Strict", input=Booking, execute=lambda booking: "x")
