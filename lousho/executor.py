@@ -54,3 +54,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'lousho.executor' has no attribute {name!r}")
     return globals().setdefault(name, getattr(import_module(_HOME[name]), name))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any, ForwardRef, TypeAlias, cast
+from typing import Any, ForwardRef, TypeAlias, cast, is_typeddict
 
 import jinja2
 import pdoc.doc
@@ -86,6 +86,7 @@ def documented_faces() -> dict[str, pdoc.doc.Module]:
     }
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Error parsing type annotation")  # they are shown as written, see below
+        warnings.filterwarnings("ignore", "Cannot determine where")  # keys of a TypedDict's base: Python keeps no trace
         for name, face in faces.items():
             links = {**home, **{member.name: name for member in members_of(face)}}
             for member in members_of(face):
@@ -122,6 +123,10 @@ def _settle_inheritance(cls: pdoc.doc.Class, shown: Mapping[tuple[str, str], tup
     members = cast("dict[str, Doc]", cls.members)
     for name, member in list(members.items()):
         module, owner = member.taken_from[0], member.taken_from[1].rpartition(".")[0]
+        if is_typeddict(cls.obj):  # all keys in one place, whichever base they come from
+            member.docstring = member.docstring or _key_docstring(cls.obj, name)
+            member.taken_from = (cls.taken_from[0], f"{cls.taken_from[1]}.{name}")
+            continue
         if (module, owner) == cls.taken_from:
             continue
         if (module, owner) in shown:
@@ -131,6 +136,16 @@ def _settle_inheritance(cls: pdoc.doc.Class, shown: Mapping[tuple[str, str], tup
             member.taken_from = (cls.taken_from[0], f"{cls.taken_from[1]}.{name}")
         else:
             del members[name]
+
+
+def _key_docstring(typed_dict: type, key: str) -> str:
+    """Return what the base of a `TypedDict` says of a key; which base it was is written in the source alone."""
+    for base in cast("ast.ClassDef", ast.parse(inspect.getsource(typed_dict)).body[0]).bases:
+        parent = getattr(sys.modules[typed_dict.__module__], ast.unparse(base), None)
+        if isinstance(parent, type) and is_typeddict(parent):
+            text = pdoc.doc_ast.walk_tree(parent).var_docstrings.get(key) or _key_docstring(parent, key)
+            return inspect.cleandoc(text)
+    return ""
 
 
 def _origin(face: ModuleType, name: str) -> tuple[ModuleType, str]:
@@ -230,6 +245,11 @@ def entries_of(face: pdoc.doc.Module) -> Iterator[Entry]:
         yield Entry(member.name, f"{_page(face.modulename)}#{member.qualname}", summary)
 
 
+def _guard_references(text: str) -> str:
+    """Return HTML in which the value of a keyword argument is no reference of its own to pdoc."""
+    return re.sub(r"=(?=[A-Za-z_]\w*\.\w)", "&#61;", text)
+
+
 def _page(module: str) -> str:
     return f"{module.replace('.', '/')}.html"
 
@@ -244,6 +264,7 @@ def build(output: Path) -> int:
     pdoc.render.configure(docformat="markdown", show_source=False, search=False)
     own = Path(pdoc.render.__file__).parent / "templates"
     pdoc.render.env.loader = jinja2.FileSystemLoader([TEMPLATES, own, own / "default"])  # without the user's templates
+    pdoc.render.env.filters["guard_references"] = _guard_references
     listed = {name: list(entries_of(face)) for name, face in faces.items()}
     cast("dict[str, Any]", pdoc.render.env.globals)["listed"] = listed
     pages = {_page(name): pdoc.render.html_module(face, faces) for name, face in faces.items()}

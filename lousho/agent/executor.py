@@ -82,7 +82,7 @@ class AgentExecutor:
         `throw_on_error=False`. Must be called inside a running event loop. Source: executor-api page, streaming page.
         """
         run = _Execution.prepare(agent, input, provider, options, StreamExecuteOptions, "AgentExecutor.stream")
-        throws = bool(options.get("throw_on_error", True))
+        throws = options.get("throw_on_error") is not False
         return start_run(run.state.run_id, run.agent.options, run.call.signal, run.start, throw_on_error=throws)
 
     @staticmethod

@@ -11,7 +11,7 @@ from typing import Any
 
 from lousho.agent.agent import Agent
 from lousho.agent.builder import AgentConfig
-from lousho.agent.executor_options import ExecutorOptions, kept_options
+from lousho.agent.executor_options import ExecutorOptions, corrupt_record, kept_options
 from lousho.agent.preparation import CallOptions, RunChannel
 from lousho.agent.run_config import Resolved
 from lousho.core.errors import ConfigurationError, SDKError
@@ -141,8 +141,15 @@ class ContinuedAgent(Agent):
                 "permissions= again, or permissions=[] to go on without.",
                 field="permissions",
             )
-        config = AgentConfig.of(kept.get("agent", {})) if self._config is None else self._config
+        config = _saved_agent(kept) if self._config is None else self._config
         return ExecutorAgent(config, self._given, self._wiring, kept_options(kept))
+
+
+def _saved_agent(record: Mapping[str, Any]) -> AgentConfig:
+    try:
+        return AgentConfig.of(record.get("agent"))
+    except ConfigurationError as error:
+        raise corrupt_record(error) from error
 
 
 def no_store(whose: str) -> SDKError:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypedDict, cast
 from lousho.agent.builder import AgentConfig
 from lousho.agent.options import OPTION_ALIASES, AgentOptions, DecisionListener, ToolErrorMessage, check_options
 from lousho.core.cancel import CancelSignal
-from lousho.core.errors import ConfigurationError
+from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.events import ToolDoneEvent, ToolErrorEvent, ToolStartEvent
 from lousho.core.suggest import unknown_key_message
 from lousho.core.usage import camel_case
@@ -97,7 +97,7 @@ class ExecuteOptions(ResumeExecuteOptions, total=False):
 class StreamExecuteOptions(ExecuteOptions, total=False):
     """What `AgentExecutor.stream()` takes beside `agent`, `input` and `provider`."""
 
-    throw_on_error: bool
+    throw_on_error: bool | None
     """`False` ends the iteration of a failed run normally."""
 
 
@@ -262,12 +262,22 @@ class ExecutorOptions:
 
 
 def kept_options(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `to_keep()` kept as keyword arguments."""
+    """Return what `to_keep()` kept as keyword arguments. Raises `LOUSHO_CHECKPOINT_CORRUPT`."""
     known = {camel_case(key): key for key in _KEPT}
     options = {known[key]: value for key, value in record.items() if key in known}
     if options.get("max_tool_result_chars") == "Infinity":
         options["max_tool_result_chars"] = math.inf
+    try:
+        check_options(options)
+    except SDKError as error:
+        raise corrupt_record(error) from error
     return options
+
+
+def corrupt_record(cause: SDKError) -> SDKError:
+    """Return the error of a saved run whose agent or options cannot be read."""
+    said = cause.detail.removeprefix("create_agent: ")
+    return SDKError(f"The saved run cannot be read: {said}", code="LOUSHO_CHECKPOINT_CORRUPT", cause=cause)
 
 
 def _storable(value: Any) -> Any:
@@ -299,8 +309,9 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
             raise ConfigurationError(
                 f"{where}: {key} must be a plain function; it is called without waiting. Got {function!r}.", field=key
             )
-    if not isinstance(values.get("stream_model_calls", True), bool):
-        raise ConfigurationError(f"{where}: stream_model_calls must be True or False.", field="stream_model_calls")
+    for key in ("stream_model_calls", "throw_on_error"):
+        if not isinstance(values.get(key, True), bool):
+            raise ConfigurationError(f"{where}: {key} must be True or False; got {values[key]!r}.", field=key)
     steps = values.get("initial_steps", 0)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
         raise ConfigurationError(

@@ -78,6 +78,10 @@ def test_every_public_name_is_listed_and_has_its_docstring(reference: Path, face
         pytest.param("lousho", "RunResult", "finish_reason: RunFinishReason", id="an attribute"),
         pytest.param("lousho", "ContentPart", "= TextPart | ImagePart | FilePart", id="a type alias"),
         pytest.param("lousho", "ExecutionResult", "Another name of RunResult", id="a second name"),
+        pytest.param("lousho/executor", "AgentExecutor", "async def execute(", id="a static method"),
+        pytest.param(
+            "lousho/executor", "AgentExecutor", "**options: Unpack[ExecuteOptions]) -> lousho.RunResult", id="x"
+        ),
     ],
 )
 def test_a_name_has_its_signature(reference: Path, page: str, name: str, shows: str):

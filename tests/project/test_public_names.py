@@ -11,7 +11,7 @@ import pytest
 import lousho
 
 
-@pytest.mark.parametrize("package", ["lousho", "lousho.agent", "lousho.tools", "lousho.testing"])
+@pytest.mark.parametrize("package", ["lousho", "lousho.agent", "lousho.tools", "lousho.testing", "lousho.executor"])
 def test_every_public_name_resolves_and_is_listed(package):
     module = import_module(package)
     assert len(set(module.__all__)) == len(module.__all__)
