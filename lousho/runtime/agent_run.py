@@ -131,6 +131,14 @@ class AgentRun:
         self._iterated = True
         return _EventIterator(self)
 
+    def text_stream(self) -> TextStream:
+        """Return an async iterator of the words of the run alone: the `text` of each `text.delta`, step after step.
+
+        It is the run's one iteration, in place of the events: leaving it early aborts the run, and a failed run raises
+        at its end unless told not to. What sub-agents say is not in it. Raises `LOUSHO_RUN_ALREADY_ITERATED`.
+        """
+        return TextStream(aiter(self))
+
     async def next_event(self) -> AgentEvent | None:
         """Return the next event, `None` after the last one; raises the run's error there unless told not to."""
         event = await self._buffer.get()
@@ -201,3 +209,25 @@ class _EventIterator:
     def __del__(self) -> None:
         if not self._finished and not self._run.done:
             self._run.abort("The reader of the run left before it ended.")
+
+
+class TextStream:
+    """The words of a run, read through its one iteration."""
+
+    __slots__ = ("_events",)
+
+    def __init__(self, events: _EventIterator) -> None:
+        self._events = events
+
+    def __aiter__(self) -> TextStream:
+        return self
+
+    async def __anext__(self) -> str:
+        async for event in self._events:
+            if event.type == "text.delta" and event.subagent is None:
+                return event.text
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Stop reading: aborts the run if it still goes on."""
+        await self._events.aclose()

@@ -11,9 +11,14 @@ import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent import futures
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from lousho.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from lousho.core.events import AgentEvent
+    from lousho.runtime.agent_run import AgentRun
+    from lousho.runtime.result import RunResult
 
 T = TypeVar("T")
 CLEAN_UP_SECONDS = 10.0
@@ -85,17 +90,28 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
 class BlockingStream(Iterator[T]):
     """Yields what an async iterator yields, each item by a blocking call. `close()` it, or leave a `with` block, to stop.
 
-    Dropped before the end it is stopped, too, but nobody waits for that: it may happen on any thread, or while the
-    program ends.
+    Dropped in the middle it is stopped, too, but nobody waits for that: it may happen on any thread, or while the
+    program ends. One that nobody reads goes on by itself, like a run that nobody iterates.
     """
 
-    def __init__(
-        self, open_stream: Callable[[], AsyncIterable[T]], close: Callable[[], Coroutine[Any, Any, None]]
-    ) -> None:
-        self._open = open_stream
+    def __init__(self, source: AsyncIterable[T], close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._source = source
         self._close = close
         self._stream: AsyncIterator[T] | None = None
         self._ended = False
+
+    def text(self: BlockingStream[AgentEvent]) -> BlockingStream[str]:
+        """Return a stream of the run's words alone, in place of its events: `AgentRun.text_stream()`."""
+        return BlockingStream(cast("AgentRun", self._source).text_stream(), self._close)
+
+    def result(self: BlockingStream[AgentEvent]) -> RunResult:
+        """Wait until the run has ended and return its result, or raise what it failed with."""
+        run = cast("AgentRun", self._source)
+
+        async def ended() -> RunResult:
+            return await run.result
+
+        return run_blocking(ended())
 
     def __iter__(self) -> Self:
         return self
@@ -118,7 +134,7 @@ class BlockingStream(Iterator[T]):
 
     async def _step(self) -> tuple[bool, T | None]:
         if self._stream is None:
-            self._stream = aiter(self._open())
+            self._stream = aiter(self._source)
         try:
             return True, await anext(self._stream)
         except StopAsyncIteration:
@@ -129,8 +145,7 @@ class BlockingStream(Iterator[T]):
         if self._ended:
             return
         self._ended = True
-        if self._stream is not None:
-            run_blocking(self._close())
+        run_blocking(self._close())
 
     def __enter__(self) -> Self:
         return self
@@ -153,5 +168,12 @@ class BlockingStream(Iterator[T]):
 def iterate_blocking(
     open_stream: Callable[[], AsyncIterable[T]], close: Callable[[], Coroutine[Any, Any, None]]
 ) -> BlockingStream[T]:
-    """Return a blocking iterator over an async one. Closing it early runs `close()` on the loop."""
-    return BlockingStream(open_stream, close)
+    """Return a blocking iterator over what `open_stream()` returns, which is called at once, on the background loop.
+
+    Closing it early runs `close()` there. Raises what `open_stream()` raises.
+    """
+
+    async def opened() -> AsyncIterable[T]:
+        return open_stream()
+
+    return BlockingStream(run_blocking(opened()), close)

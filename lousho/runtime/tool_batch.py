@@ -75,14 +75,17 @@ class Batch:
             except asyncio.CancelledError:  # once is enough
                 continue
 
-    async def has_place(self, tool: Tool | None) -> bool:
-        """Wait until a call of `tool` may start; `False` when no more calls may."""
-        if self._running:
-            alone = tool is not None and not tool.concurrent
-            limit = 1 if alone else self._deps.tool_concurrency
-            while limit is not None and len(self._running) >= limit:
-                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-        return not self.stopped
+    def crowded(self, tool: Tool | None) -> bool:
+        """Whether a call of `tool` has to wait for one that runs."""
+        if not self._running:
+            return False
+        limit = 1 if tool is not None and not tool.concurrent else self._deps.tool_concurrency
+        return limit is not None and len(self._running) >= limit
+
+    async def place(self, tool: Tool | None) -> None:
+        """Wait until a call of `tool` may run beside those that run."""
+        while self.crowded(tool):
+            await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
 
     async def start(self, call: ReadyCall, *, last: bool) -> None:
         """Start a call that has a place; the last one of a batch, or one that runs alone, runs in this task."""
@@ -113,7 +116,10 @@ async def run_tools(state: RunState, deps: RunDeps) -> None:
     slots = [slot for slot in state.batch if slot.status == "new"]
     async with Batch(state, deps) as batch:
         for index, slot in enumerate(slots):
-            if not await batch.has_place(deps.tools.get(slot.tool_name)):
+            tool = deps.tools.get(slot.tool_name)
+            if batch.crowded(tool):
+                await batch.place(tool)
+            if batch.stopped:
                 break
             ready = await admit(announce(slot, arguments[slot.tool_call_id], state, deps), state, deps)
             if ready is None:
@@ -131,18 +137,21 @@ async def run_decided(state: RunState, deps: RunDeps) -> None:
     slots = [slot for slot in state.batch if slot.status in ("approved", "rejected", "expired")]
     async with Batch(state, deps) as batch:
         for index, slot in enumerate(slots):
-            if not await batch.has_place(deps.tools[slot.tool_name]):
+            tool = deps.tools[slot.tool_name]
+            if batch.crowded(tool):
+                await batch.place(tool)
+            if batch.stopped:
                 break
             args = copied(slot.args or {})
             deps.emitter.emit(ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args))
             if slot.status == "rejected":
-                _reject(slot, deps.tools[slot.tool_name], state, deps)
+                _reject(slot, tool, state, deps)
                 continue
             if slot.status == "expired":
                 text = f"Approval of {slot.tool_name!r} expired before it was decided"
                 settle_failed(slot, state, deps, time.monotonic(), text, "denied")
                 continue
-            ready = ready_without_gate(slot, deps.tools[slot.tool_name], state, deps)
+            ready = ready_without_gate(slot, tool, state, deps)
             if ready is not None:
                 await batch.start(ready, last=index == len(slots) - 1)
     await _after_batch(state, deps)
