@@ -21,7 +21,7 @@ from lousho.core.suggest import unknown_key_message
 from lousho.core.usage import camel_case
 from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse
 from lousho.policy.permissions import PermissionRule
-from lousho.runtime.deps import Observers
+from lousho.runtime.deps import Observers, SpillOptions
 from lousho.runtime.emitter import EventListener
 from lousho.stores.protocol import ApprovalStore
 from lousho.tools.definition import Tool
@@ -283,6 +283,8 @@ def corrupt_record(cause: SDKError) -> SDKError:
 def _storable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _storable(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, SpillOptions):
+        return {"spill_dir": str(value.directory), "above_chars": value.above_chars}
     if isinstance(value, float) and math.isinf(value):
         return "Infinity"
     return str(value) if isinstance(value, PurePath) else value

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from post_office import SEND, Desk, told
-from runs import WAIT, call, calls, collect, types
+from runs import WAIT, call, calls, collect, of_type, types
 
 from lousho import (
     CancelSignal,
@@ -301,6 +301,40 @@ async def test_a_long_result_stays_whole_after_a_pause_when_the_run_began_withou
     paused = await desk.pause(model, max_tool_result_chars=float("inf"))
     await resume_after_approval({"id": paused.approval_id, "approved": True}, desk.store, desk.registry, model)
     assert told(model, 1) == "x" * 60_000
+
+
+async def test_long_results_go_to_the_folder_of_the_run_after_a_pause_too(tmp_path: Path):
+    @tool(needs_approval=True)
+    def write() -> str:
+        """Write a long letter."""
+        return "x" * 5_000
+
+    desk, model = Desk(), mock_model([call("write"), "Done."])
+    desk.registry.register(write)
+    desk.agent = AgentConfig(tools={"write": None})
+    paused = await desk.pause(model, tool_results={"spill_dir": tmp_path, "above_chars": 2_000})
+    await resume_after_approval({"id": paused.approval_id, "approved": True}, desk.store, desk.registry, model)
+    assert len(told(model, 1)) < 2_500
+    assert [file.read_text(encoding="utf-8") for file in tmp_path.rglob("*") if file.is_file()] == ["x" * 5_000]
+
+
+async def test_a_continuation_with_a_listener_can_ask_for_whole_steps():
+    counts: list[int] = []
+    cases: list[dict[str, Any]] = [{}, {"stream_model_calls": False}]
+    for options in cases:
+        desk, model = Desk(), mock_model([SEND, "One two three four five six seven eight."])
+        paused = await desk.pause(model)
+        heard: list[Any] = []
+        await resume_after_approval(
+            {"id": paused.approval_id, "approved": True},
+            desk.store,
+            desk.registry,
+            model,
+            on_agent_event=heard.append,
+            **options,
+        )
+        counts.append(len(of_type(heard, "text.delta")))
+    assert counts[0] > counts[1] == 1
 
 
 async def test_an_agent_that_is_given_again_wins_over_the_saved_one():
