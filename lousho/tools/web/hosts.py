@@ -73,7 +73,7 @@ def _read_v6(text: str) -> Host:
     from ipaddress import IPv6Address
 
     if not text.endswith("]"):
-        raise BadHost("its bracket is not closed")
+        raise BadHost("its brackets are not in order")
     inside = text[1:-1]
     if "%" in inside:
         raise BadHost("an address with a scope is not one of the internet")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from lousho.tools.web.transport import Pools
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+MAX_DRAINED: Final = 16 * 1024
+"""Bytes of an unwanted body that are read to keep the connection."""
 _KEPT_ELSEWHERE: Final = frozenset(
     {"accept", "accept-language", "content-language", "content-type", "range", "user-agent"}
 )
@@ -97,6 +99,7 @@ class WebClient:
                 location = _location(response.headers) if response.status in REDIRECTS else None
                 if location is None:
                     return await self._read(response, headers, hop.request, wants_body)
+                await _finish(response, headers, hop.request.method)
             hop.request = _redirected(hop.request, response.status, redirect_url(hop.request.url, location))
         raise failure(f"'{first.authority}' redirects more than {self._options.max_redirects} times.")
 
@@ -172,6 +175,7 @@ class WebClient:
     ) -> WebResponse:
         answer = WebResponse(url=request.url, status=response.status, headers=headers, body=b"", truncated=False)
         if request.method == "HEAD" or not wants_body(headers):
+            await _finish(response, headers, request.method)
             return answer
         encoding = header_of(headers, "content-encoding")
         decoders = decoders_of(encoding)
@@ -179,6 +183,14 @@ class WebClient:
             raise failure(f"The answer of '{request.url.authority}' is compressed in a way that is not known here.")
         body = await read_body(response.aiter_stream(), decoders, self._options.max_bytes)
         return replace(answer, body=body.data, truncated=body.truncated)
+
+
+async def _finish(response: httpcore.Response, headers: Headers, method: str) -> None:
+    """Read a body that nobody wants when that is less work than a new connection; otherwise it is hung up on."""
+    length = header_of(headers, "content-length")
+    if method == "HEAD" or (length.isascii() and length.isdigit() and len(length) < 6 and int(length) <= MAX_DRAINED):
+        async for _ in response.aiter_stream():
+            pass
 
 
 @dataclass(slots=True)

@@ -185,10 +185,12 @@ class Pools:
         loop = asyncio.get_running_loop()
         kept = self._kept.get(loop)
         if kept is None:
-            for other in list(self._kept):
-                if other.is_closed():
-                    self._kept.pop(other, None)
+            for lost in [lost for lost in list(_OPEN) if lost.loop.is_closed()]:
+                _OPEN.discard(lost)
+            for closed in [other for other in list(self._kept) if other.is_closed()]:
+                self._kept.pop(closed, None)
             kept = self._kept[loop] = _Kept(self._open(), self._kept, loop)
+            _OPEN.add(kept)
             await anext(kept.keeper)
         return kept.pool
 
@@ -220,8 +222,6 @@ def _unverified() -> ssl.SSLContext:
 class _Kept:
     """The pool of one event loop, and the generator that closes it when the loop shuts down."""
 
-    __slots__ = ("keeper", "pool")
-
     def __init__(
         self,
         pool: httpcore.AsyncConnectionPool,
@@ -229,22 +229,38 @@ class _Kept:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.pool = pool
-        self.keeper = _close_with_the_loop(pool, pools, loop)
+        self.loop = loop
+        self._pools = pools
+        self.keeper = self._close_with_the_loop()
+
+    async def _close_with_the_loop(self) -> AsyncGenerator[None, None]:
+        """Close the pool when this generator is closed, which an event loop does with all of them before it ends."""
+        try:
+            yield
+        finally:
+            if self._pools.get(self.loop) is self:
+                del self._pools[self.loop]
+            await _closed(self.pool)
+            _OPEN.discard(self)
 
 
-async def _close_with_the_loop(
-    pool: httpcore.AsyncConnectionPool, pools: dict[asyncio.AbstractEventLoop, _Kept], loop: asyncio.AbstractEventLoop
-) -> AsyncGenerator[None, None]:
-    """Close `pool` when this generator is closed, which an event loop does with all of them before it ends."""
-    try:
-        yield
-    finally:
-        if (kept := pools.get(loop)) is not None and kept.pool is pool:
-            del pools[loop]
-        await pool.aclose()
+async def _closed(pool: httpcore.AsyncConnectionPool) -> None:
+    """Close every connection, also when a loop that shuts down cancels this meanwhile. Two may do it at once."""
+    cancelled: asyncio.CancelledError | None = None
+    for connection in pool.connections:
+        try:
+            await connection.aclose()
+        except asyncio.CancelledError as error:  # its socket is on the way; only the wait for it was cut short
+            cancelled = error
+    await pool.aclose()
+    if cancelled is not None:
+        await asyncio.sleep(0)  # a socket goes one turn of the loop after it was closed
+        raise cancelled
 
 
 _CLOSING: set[asyncio.Future[None]] = set()
+_OPEN: set[_Kept] = set()
+"""Pools outlive their tool until they are closed: a loop that shuts down closes only what is still there."""
 
 
 def _close_all(pools: dict[asyncio.AbstractEventLoop, _Kept]) -> None:
@@ -255,7 +271,15 @@ def _close_all(pools: dict[asyncio.AbstractEventLoop, _Kept]) -> None:
                 loop.call_soon_threadsafe(_close_soon, kept)
 
 
+async def _close(kept: _Kept) -> None:
+    await _closed(kept.pool)
+    # The loop may be closing the generator at this very moment. With the pool empty, closing it takes no wait, so that
+    # the loop never finds it half closed by this task.
+    with suppress(RuntimeError):
+        await kept.keeper.aclose()
+
+
 def _close_soon(kept: _Kept) -> None:
-    task = asyncio.ensure_future(kept.keeper.aclose())
+    task = asyncio.ensure_future(_close(kept))
     _CLOSING.add(task)
     task.add_done_callback(_CLOSING.discard)

@@ -99,13 +99,11 @@ def redirect_url(base: WebUrl, location: str) -> WebUrl:
 
 
 def _read_authority(text: str) -> tuple[Host, int | None]:
-    before, at, after = text.rpartition("@")
-    if at:
-        _refuse(after, "The URL carries a user name or password", "leave it out")
-    del before
-    name, colon, port = after.rpartition(":") if not after.endswith("]") else (after, "", "")
-    if not colon:
-        name, port = after, ""
+    if "@" in text:
+        _refuse(text.rpartition("@")[2], "The URL carries a user name or password", "leave it out")
+    address, bracket, after = text.partition("]") if text.startswith("[") else ("", "", text)
+    name, _, port = after.partition(":")
+    name = address + bracket + name
     if "%" in name and not name.startswith("["):
         _refuse(name, "The host is percent-encoded", "write it plainly")
     try:
