@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pydantic
@@ -9,7 +11,17 @@ import pytest
 from hostile import told, within
 from runs import call, calls
 
-from lousho import ConfigurationError, create_agent, define_tool, tool
+from lousho import (
+    ConfigurationError,
+    SDKError,
+    create_agent,
+    current_date_tool,
+    day_name_tool,
+    define_tool,
+    load_spec,
+    spec_to_agent,
+    tool,
+)
 from lousho.executor import AgentBuilder, AgentExecutor, ToolRegistry
 from lousho.testing import mock_model
 
@@ -147,3 +159,37 @@ async def test_a_tool_for_a_sandbox_never_runs_outside_of_one(gated: bool):
     assert (answer["kind"], answer["error"], answer["toolName"]) == ("sandbox", "SandboxRequiredError", "shell")
     assert answer["message"].strip()
     assert (ran, result.finish_reason, result.tool_errors) == ([], "stop", 1)
+
+
+SPEC = """
+name: clock
+prompt: Tell the time.
+provider: {type: mock, model: small}
+tools: [http, web-fetch, current-date, day-name]
+"""
+
+
+@pytest.mark.spec("TOOL-69")
+async def test_the_date_tools_stand_under_the_key_they_are_given():
+    tools = {"current_date": current_date_tool, "weekday": day_name_tool}
+    model = mock_model([calls(("current_date", {}), ("weekday", {"date": "2026-10-01"}), ("weekday", {})), "Thursday."])
+    before = datetime.now(UTC)
+    result = await create_agent(provider=model, tools=tools).send("go")
+    now, day, today = told(result)
+    moment = datetime.fromisoformat(now["iso"])
+    assert now["iso"].endswith("Z")
+    assert before - timedelta(milliseconds=1) <= moment <= datetime.now(UTC)
+    assert (day["day"], today["date"]) == ("Thursday", moment.date().isoformat())
+    assert [one.function.name for one in model.calls[0].tools] == ["current_date", "weekday"]
+
+
+@pytest.mark.spec("TOOL-69")
+def test_a_spec_names_the_built_in_tools(tmp_path: Path):
+    file = tmp_path / "clock.yaml"
+    file.write_text(SPEC, encoding="utf-8")
+    agent = spec_to_agent(load_spec(file))
+    assert sorted(agent.tools) == ["current_date", "day_name", "http_request", "web_fetch"]
+    for misspelt in ("web_fetch", "current_date", "htp"):
+        file.write_text(SPEC.replace("web-fetch", misspelt), encoding="utf-8")
+        with pytest.raises(SDKError, match=f"'{misspelt}'"):
+            spec_to_agent(load_spec(file))
