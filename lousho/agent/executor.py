@@ -196,9 +196,7 @@ class _Execution:
         config = AgentConfig.of(agent)
         built = ExecutorAgent(config, given, wiring)
         session_id: str | None = given.given.get("session_id")
-        call = CallOptions.check(
-            signal=given.given.get("signal"), metadata=given.given.get("metadata"), model=config.model
-        )
+        call = CallOptions.check(signal=given.given.get("signal"), metadata=given.given.get("metadata"))
         state = new_state(
             built.options,
             checked_input(given_input),

@@ -120,6 +120,7 @@ def test_a_builder_can_go_on_after_it_built_and_changes_no_agent_that_it_gave():
         pytest.param(lambda: AgentConfig(model_settings={"temperature": 9}), "temperature", id="a setting"),
         pytest.param(lambda: AgentConfig.of({"nam": "a"}), "did you mean 'name'?", id="a misspelled key"),
         pytest.param(lambda: AgentConfig.of({"instructions": "a"}), "did you mean 'prompt'?", id="another word"),
+        pytest.param(lambda: AgentConfig.of({"settings": {}}), "did you mean 'model_settings'?", id="a short word"),
         pytest.param(
             lambda: AgentConfig.of(create_agent(provider=mock_model([]))), "send() and stream()", id="an Agent"
         ),
@@ -177,10 +178,13 @@ async def test_the_executor_and_create_agent_give_the_same_result_and_events(scr
     assert types(events) == types(streamed)
     assert {event.run_id for event in events} == {run.run_id} == {result.run_id}
 
-    def read() -> list[Any]:
-        return list(AgentExecutor.stream_sync(agent=config, input="a?", provider=mock_model(script), **options))
+    def read() -> tuple[list[Any], Any]:
+        stream = AgentExecutor.stream_sync(agent=config, input="a?", provider=mock_model(script), **options)
+        return list(stream), stream.result()
 
-    assert types(check_event_order(await asyncio.to_thread(read))) == types(streamed)
+    read_events, read_result = await asyncio.to_thread(read)
+    assert types(check_event_order(read_events)) == types(streamed)
+    assert without_ids(read_result) == without_ids(sent)
 
 
 @pytest.mark.spec("EXEC-02")
@@ -202,7 +206,9 @@ async def test_the_three_parts_of_a_run_are_required_and_nothing_else_is(missing
         assert (caught.value.code, caught.value.field) == (code, missing)
         with pytest.raises(ConfigurationError) as at_once:
             AgentExecutor.stream(**lacking)  # nothing is awaited
-        assert at_once.value.code == code
+        with pytest.raises(ConfigurationError) as blocking:
+            await asyncio.to_thread(AgentExecutor.stream_sync, **lacking)
+        assert at_once.value.code == blocking.value.code == code
     assert len(parts["provider"].calls) == 1
 
 

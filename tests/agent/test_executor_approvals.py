@@ -289,6 +289,16 @@ async def test_options_hold_over_a_second_pause_and_those_given_again_win():
     ]
 
 
+async def test_a_limit_of_the_run_holds_after_every_pause():
+    desk, model = Desk(), mock_model([SEND, SEND, "never"])
+    paused = await desk.pause(model, max_steps=2)
+    for reason in ("awaiting-approval", "max-steps"):
+        paused = await resume_after_approval(
+            {"id": paused.approval_id, "approved": True}, desk.store, desk.registry, model
+        )
+        assert paused.finish_reason == reason
+
+
 async def test_a_long_result_stays_whole_after_a_pause_when_the_run_began_without_a_limit():
     @tool(needs_approval=True)
     def write() -> str:
@@ -340,11 +350,12 @@ async def test_a_continuation_with_a_listener_can_ask_for_whole_steps():
 async def test_an_agent_that_is_given_again_wins_over_the_saved_one():
     desk, model = Desk(), mock_model([SEND, "Done."])
     paused = await desk.pause(model)
-    stricter = AgentConfig(name="Mailer 2", prompt="Be brief.", tools={"send_email": desk.registry["send_email"]})
+    tools = {"send_email": desk.registry["send_email"]}
+    stricter = AgentConfig(name="Mailer 2", prompt="Be brief.", model="large", tools=tools)
     await resume_after_approval(
         {"id": paused.approval_id, "approved": True}, desk.store, provider=model, agent=stricter
     )
-    assert model.calls[1].messages[0].content == "Be brief."
+    assert (model.calls[1].messages[0].content, model.calls[1].model) == ("Be brief.", "large")
     assert [one.function.name for one in model.calls[1].tools] == ["send_email"]
 
 

@@ -46,6 +46,9 @@ async def test_a_waiting_session_takes_no_further_run_until_it_is_decided():
     assert (await AgentExecutor.execute(**parts, session_id="chat-42")).text == "Later."
 
 
+ONE_TOOL = ToolRegistry([Desk().registry["send_email"]])
+
+
 @pytest.mark.parametrize(
     ("change", "code", "says"),
     [
@@ -59,6 +62,7 @@ async def test_a_waiting_session_takes_no_further_run_until_it_is_decided():
         pytest.param(
             {"tool_registry": ToolRegistry()}, "LOUSHO_RESUME_TOOL_MISSING", "send_email", id="without the tool"
         ),
+        pytest.param({"tool_registry": ONE_TOOL}, "LOUSHO_RESUME_TOOL_MISSING", "look_up", id="without another tool"),
         pytest.param({"decision": None}, "LOUSHO_APPROVAL_DECISION_INVALID", "needs the id", id="no decision"),
         pytest.param({"decision": "ap-1.1"}, "LOUSHO_APPROVAL_DECISION_INVALID", "got 'ap-1.1'", id="an id alone"),
         pytest.param({"decision": {"id": "a.1"}}, "LOUSHO_APPROVAL_DECISION_INVALID", "approved=", id="undecided"),
