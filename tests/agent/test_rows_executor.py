@@ -251,3 +251,21 @@ async def test_the_callback_of_calls_runs_just_before_each_call_starts():
         tool_concurrency=1,
     )
     assert log == [f"{what} {word}" for word in "abc" for what in ("call", "gate", "run")]
+
+
+# -- what needs a store ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("ERR-25")
+async def test_a_durable_run_without_a_store_of_checkpoints_is_a_coded_error():
+    model = mock_model(["never"])
+    agent = create_agent(provider=model)
+    with pytest.raises(SDKError) as sent:
+        await agent.send("hi", session_id="job-1")
+    with pytest.raises(SDKError) as streamed:
+        agent.stream("hi", session_id="job-1")
+    for error in (sent.value, streamed.value):
+        assert error.code == "LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE"
+        assert "store=" in error.hint
+        assert "session_id" in error.hint
+    assert model.calls == ()
