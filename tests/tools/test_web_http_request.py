@@ -9,7 +9,6 @@ import pytest
 from web_site import Answer, Asked, Names, moved, page, refused, web_site
 
 from lousho import create_agent, create_http_tool, http_tool
-from lousho.core.json_schema import schema_of
 from lousho.testing import mock_model
 
 LOCAL: dict[str, Any] = {"allow_private": ["127.0.0.1", "localhost", "other.test", "secure.test"]}
@@ -198,7 +197,7 @@ async def test_credentials_stay_with_the_origin_they_were_meant_for(target: str,
         to = target.format(port=site.port, other=other.port)
         site.routes = {"/a": moved(to, 307), "/b": moved("/c", 307), "/c": echo}
         other.routes = {"/b": moved("/c", 307), "/c": echo}
-        secret = {name: "hunter2" for name in ("Authorization", "Cookie", "X-Api-Key")}
+        secret = dict.fromkeys(("Authorization", "Cookie", "X-Api-Key"), "hunter2")
         call = {"url": site.url("/a"), "method": "POST", "body": "data", "headers": {**secret, "Accept": "text/x"}}
         names = Names(other_test=[["127.0.0.1"]], localhost=[["127.0.0.1"]])
         result = await create_http_tool(resolver=names, **LOCAL)(call)
@@ -309,4 +308,3 @@ def test_the_model_is_told_the_arguments_and_that_answers_are_untrusted():
     assert http_tool.name == "http_request"
     assert "untrusted" in http_tool.description
     assert http_tool.annotations == {"openWorldHint": True}
-    assert schema_of(schema).parse({"url": "http://a"})["url"] == "http://a"
