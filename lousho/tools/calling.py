@@ -55,17 +55,26 @@ def style_of(function: Callable[..., Any]) -> CallStyle:
     return "async" if inspect.iscoroutinefunction(target) else "sync"
 
 
-def caller_of(function: Callable[..., Any], names: Sequence[str] | None, *, tool_name: str, field: str) -> Caller:
+def caller_of(
+    function: Callable[..., Any],
+    names: Sequence[str] | None,
+    *,
+    tool_name: str,
+    field: str,
+    context_name: str | None = None,
+) -> Caller:
     """Return how to call `function`, which is the `field` (`execute`, `needs_approval`) of a tool.
 
     With `names`, the arguments are a dict of these keys: they are given by name where the function's parameters have
     such names, and otherwise, as without `names`, as one value, with the context as the second one. A parameter
-    annotated `ToolContext`, or one named `ctx` or `context` that is no argument, takes the context. A function without
-    parameters gets nothing. Raises `LOUSHO_CONFIG_INVALID` for one that cannot be called either way.
+    annotated `ToolContext`, the one called `context_name`, and one named `ctx` or `context` that is no argument takes
+    the context. A function without parameters gets nothing. Raises `LOUSHO_CONFIG_INVALID` for one that cannot be called either way.
     """
     parameters = _parameters(function)
     if parameters is None:  # a builtin that does not say what it takes
         return (lambda parsed, _: function(**parsed)) if names else (lambda parsed, _: function(parsed))
+    if context_name is not None:
+        parameters = [p.replace(annotation=ToolContext) if p.name == context_name else p for p in parameters]
     caller = None
     if names is not None:
         caller = _by_name(function, parameters, names)
@@ -125,6 +134,10 @@ def _by_value(function: Callable[..., Any], parameters: Sequence[inspect.Paramet
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    try:
+        return list(inspect.signature(function, eval_str=True).parameters.values())
+    except Exception:  # noqa: BLE001 - an annotation that means nothing here may still be read as text
+        pass
     try:
         if sys.version_info >= (3, 14):
             import annotationlib

@@ -87,10 +87,7 @@ class Tool:
         metadata = options.get("metadata")
         annotations = dict(options.get("annotations") or _annotations_in(metadata))
         edits_files = options.get("edits_files", False)
-        names = schema.parameters if isinstance(schema, FunctionSchema) else None
-        gate = None
-        if not isinstance(needs_approval, bool):
-            gate = caller_of(needs_approval, names, tool_name=name, field="needs_approval")
+        call, gate = _callers(name, execute, needs_approval, schema)
         self.__dict__.update(
             name=name,
             description=description,
@@ -108,7 +105,7 @@ class Tool:
             pause_kind=pause_kind,
             style=style_of(execute),
             _given=options,
-            _call=caller_of(execute, names, tool_name=name, field="execute"),
+            _call=call,
             _gate=gate,
             __wrapped__=execute,
             __name__=getattr(execute, "__name__", name),
@@ -210,6 +207,19 @@ class FunctionTool(Tool, Generic[P, R]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function itself, without validation."""
         return self.execute(*args, **kwargs)
+
+
+def _callers(
+    name: str, execute: Callable[..., Any], needs_approval: NeedsApproval, schema: Schema
+) -> tuple[Caller, Caller | None]:
+    """Return how to call a tool's function and its gate: by the names of the arguments where the schema has such."""
+    names = context = None
+    if isinstance(schema, FunctionSchema):
+        names, context = schema.parameters, schema.context_parameter
+    call = caller_of(execute, names, tool_name=name, field="execute", context_name=context)
+    if isinstance(needs_approval, bool):
+        return call, None
+    return call, caller_of(needs_approval, names, tool_name=name, field="needs_approval", context_name=context)
 
 
 def _annotations_in(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
