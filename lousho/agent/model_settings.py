@@ -82,7 +82,7 @@ def check_model_settings(settings: Any) -> dict[str, Any]:
         if value is None:
             continue
         name = _SNAKE.get(given, given)
-        field = f"modelSettings.{camel_case(name)}"
+        field = f"modelSettings.{camel_case(str(name))}"
         if name not in _CHECKS:
             raise ConfigurationError(
                 f"model_settings: {unknown_key_message(given, list(_CHECKS), aliases=_ALIASES)}.", field=field

@@ -128,11 +128,15 @@ def did_you_mean(name: str, known: Iterable[str], aliases: Mapping[str, str] | N
 
 
 def unknown_key_message(
-    key: str, known: Iterable[str], aliases: Mapping[str, str] | None = None, *, noun: str = "option"
+    key: object, known: Iterable[str], aliases: Mapping[str, str] | None = None, *, noun: str = "option"
 ) -> str:
-    """Return `'modle' is not a known option (did you mean 'model'?)`. Source: agents page, tools page."""
-    shown = key if len(key) <= MAX_NAME_CHARS else f"{key[:MAX_NAME_CHARS]}..."
-    return f"'{shown}' is not a known {noun}{did_you_mean(key, known, aliases)}"
+    """Return `'modle' is not a known option (did you mean 'model'?)`; a key of a mapping may be no text at all.
+
+    Source: agents page, tools page.
+    """
+    name = str(key)
+    shown = name if len(name) <= MAX_NAME_CHARS else f"{name[:MAX_NAME_CHARS]}..."
+    return f"'{shown}' is not a known {noun}{did_you_mean(name, known, aliases)}"
 
 
 def _plain(name: str) -> str:

@@ -155,7 +155,7 @@ def _checked(value: Any, source: _Source) -> AgentSpec:
 
     if not isinstance(value, Mapping):
         _invalid(source, [f"it must be a mapping of fields, not {kind_of(value)}"])
-    fields: dict[str, Any] = dict(cast("Mapping[str, Any]", value))
+    fields = {str(key): part for key, part in cast("Mapping[Any, Any]", value).items()}
     if fields.get("version") in (2, "2") and not isinstance(fields["version"], bool):
         raise ConfigurationError(
             f"{source.caller}: 'version': {source.named} is a version 2 spec{source.place(('version',))},"
