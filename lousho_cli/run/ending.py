@@ -13,7 +13,7 @@ from lousho.core.json_values import dump_json
 from lousho_cli.chat.decisions import Question
 from lousho_cli.chat.shown import failure_lines, one_row
 from lousho_cli.console import Console, paint
-from lousho_cli.errors import FAILED, debugging
+from lousho_cli.errors import FAILED, INTERRUPTED, debugging
 
 if TYPE_CHECKING:
     from lousho.core.events import ApprovalRequestedEvent
@@ -74,17 +74,21 @@ class Ended:
         return self.signal_code if self.signal_code is not None and reason == "aborted" else FAILED
 
 
-def explain(ended: Ended, path: str, console: Console, *, yes: bool) -> None:
-    """Say on stderr why a run that did not finish did not, and what to do about it."""
+def explain(ended: Ended, path: str, console: Console, *, yes: bool, watched: bool) -> None:
+    """Say on stderr why a run that did not finish did not, and what to do about it.
+
+    `watched`: somebody sees the run as it happens, and with it that it was stopped.
+    """
     if ended.exit_code == 0:
         return
     if ended.finish_reason == "awaiting-approval":
         _explain_pause(ended, path, console, yes=yes)
     elif ended.signal_code is not None and ended.finish_reason == "aborted":
-        console.tell("interrupted" if ended.signal_code == 130 else "terminated", "dim")
+        if not watched:
+            console.tell("interrupted" if ended.signal_code == INTERRUPTED else "terminated", "dim")
     elif ended.failure is not None:
         _explain_failure(ended.failure, console)
-    else:
+    elif not watched or ended.finish_reason == "aborted":
         console.say(paint("stopped:", "yellow"), f" {_stop_of(ended)}")
 
 

@@ -49,7 +49,7 @@ def outputs_of(mode: Mode, console: Console) -> list[Output]:
     """
     watched = is_terminal(console.stderr) and mode != "stream-json"
     if mode == "text" and watched and is_terminal(console.stdout):
-        return [View(Screen(console.stdout))]
+        return [View(Screen(console.stdout, console.stderr))]
     writer = {"text": Text, "json": Document, "stream-json": Lines}[mode](console)
     if not watched:
         return [writer]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lousho_cli.console import Console
-from lousho_cli.errors import FAILED, INTERRUPTED, Terminated, debugging
+from lousho_cli.errors import INTERRUPTED, Terminated, debugging
 from lousho_cli.run.ending import Ended, explain
+from lousho_cli.run.last_resort import breaking_off, leaving_on_ctrl_c
 from lousho_cli.run.outputs import Output, View, outputs_of
 from lousho_cli.run.prompt import find_prompt
 from lousho_cli.run.turn import LEAVE_SECONDS, Turn
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = LEAVE_SECONDS + 5.0
 """How long after its time limit a program that code of the agent blocks is still given; then it is broken off."""
-WRITE_SECONDS = 2.0
+CLEAN_UP_SECONDS = 5.0
+"""How long what the agent's code left running may take to end once the answer is written."""
 
 
 def run_once(wanted: Wanted, console: Console) -> int:
@@ -73,16 +74,24 @@ def _run(agent: Agent, prompt: str, wanted: Wanted, outputs: Sequence[Output], c
     turn = Turn(agent, prompt, limit_s=wanted.limit_s, yes=wanted.yes, hear=hear, tell=tell)
     finish = Finish(wanted, outputs, console)
 
-    async def run_and_finish() -> int:
-        return finish(await turn.run())  # before the loop is closed, which waits for what the agent's code left in it
-
     with ExitStack() as stack:
-        stack.enter_context(_breaking_off(turn, finish, wanted.limit_s))
+        break_off_in = stack.enter_context(breaking_off(lambda: finish(turn.broken_off())))
+        leave_on_ctrl_c = stack.enter_context(leaving_on_ctrl_c())
         for view in outputs:
             if isinstance(view, View):
                 stack.enter_context(view.screen.catching_prints())
         if debugging():
             stack.enter_context(_log_to(console))
+
+        async def run_and_finish() -> int:
+            ended = await turn.run()
+            leave_on_ctrl_c()
+            code = finish(ended)
+            break_off_in(CLEAN_UP_SECONDS)  # closing the loop waits for what the agent's code left in it
+            return code
+
+        if wanted.limit_s is not None:
+            break_off_in(wanted.limit_s + GRACE_SECONDS)
         try:
             return asyncio.run(run_and_finish())
         except KeyboardInterrupt as stop:  # code of the agent blocked the program until it was broken off
@@ -105,32 +114,9 @@ class Finish:
             self._code = ended.exit_code
             for each in self._outputs:
                 each.ended(ended)
-            explain(ended, self._wanted.path, self._console, yes=self._wanted.yes)
+            watched = any(isinstance(each, View) for each in self._outputs)
+            explain(ended, self._wanted.path, self._console, yes=self._wanted.yes, watched=watched)
         return self._code
-
-
-@contextmanager
-def _breaking_off(turn: Turn, finish: Finish, limit_s: float | None) -> Generator[None]:
-    """While open, a run that is stuck long after its time limit ends the program: nothing else can stop blocking code."""
-    if limit_s is None:
-        yield
-        return
-
-    def break_off() -> None:
-        codes: list[int] = []
-        # A thread of its own: the output may be what is stuck, and then nothing more can be said.
-        writing = threading.Thread(target=lambda: codes.append(finish(turn.broken_off())), daemon=True)
-        writing.start()
-        writing.join(WRITE_SECONDS)
-        os._exit(codes[0] if codes else FAILED)
-
-    timer = threading.Timer(limit_s + GRACE_SECONDS, break_off)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 class _Log(logging.Handler):
