@@ -318,6 +318,8 @@ class Agent:
         Raises `LOUSHO_CONFIG_INVALID`, the codes of a model that cannot be asked, and for a `session_id`
         `LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE`.
         """
+        if not given:
+            return CallOptions()
         options = dict(given)
         session_id = options.pop("session_id", None)
         call = CallOptions.check(**options)

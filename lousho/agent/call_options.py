@@ -85,6 +85,8 @@ class AnswerOptions(TypedDict, total=False):
 
 def given_options(options: Mapping[str, Any], known: type, where: str) -> dict[str, Any]:
     """Return the options that have a value. Raises `LOUSHO_CONFIG_INVALID` for a name that `known` does not have."""
+    if not options:
+        return {}
     names = known.__annotations__
     for key, value in options.items():
         if value is not None and key not in names:

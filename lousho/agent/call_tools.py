@@ -22,13 +22,13 @@ CallToolsOption: TypeAlias = "ToolsOption | Iterable[ToolLike | str]"
 """Tools, as an agent takes them; in a list, a text is the name of one of the agent's."""
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolsOfCall:
     """The tools one call was given, checked."""
 
-    listed: dict[str, Tool | None] | None = None
+    listed: Mapping[str, Tool | None] | None = None
     """In place of the agent's, by name; `None` as a value: the agent's of that name. `None` for all: the agent's tools."""
-    extra: dict[str, Tool] = field(default_factory=dict[str, Tool])
+    extra: Mapping[str, Tool] = field(default_factory=dict[str, Tool])
     """Added to them."""
 
     @classmethod
@@ -61,6 +61,9 @@ class ToolsOfCall:
         if self.listed is None and not (saved is not None and saved.replace):
             return True
         return bool(saved is not None and saved.picked) or None in (self.listed or {}).values()
+
+
+NO_TOOLS_OF_CALL = ToolsOfCall()
 
 
 def tools_of_run(own: Mapping[str, Tool], given: ToolsOfCall, saved: CallTools | None) -> Mapping[str, Tool]:

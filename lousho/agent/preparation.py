@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from lousho.agent.call_tools import CallToolsOption, ToolsOfCall
+from lousho.agent.call_tools import NO_TOOLS_OF_CALL, CallToolsOption, ToolsOfCall
 from lousho.agent.model_settings import check_model_settings
 from lousho.agent.options import AgentOptions, check_max_steps
 from lousho.agent.tool_list import ToolsOption
@@ -33,7 +33,7 @@ class CallOptions:
     metadata: dict[str, Any] | None = None
     model: str | None = None
     """`provider/model`, or the bare id of an agent with a provider object; `None`: the agent's."""
-    tools: ToolsOfCall = field(default_factory=ToolsOfCall)
+    tools: ToolsOfCall = NO_TOOLS_OF_CALL
 
     @classmethod
     def check(
@@ -64,7 +64,7 @@ class CallOptions:
             model_settings=check_model_settings(model_settings),
             metadata=None if metadata is None else cast("dict[str, Any]", to_json_value(metadata)),
             model=model,
-            tools=ToolsOfCall.check(tools, extra_tools),
+            tools=NO_TOOLS_OF_CALL if tools is None and extra_tools is None else ToolsOfCall.check(tools, extra_tools),
         )
 
 
