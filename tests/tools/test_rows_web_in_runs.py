@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from hostile import told, within
-from runs import call
+from runs import call, calls
 
 from lousho import (
     CancelSignal,
@@ -90,3 +90,55 @@ async def test_the_model_reads_no_help_line_of_a_built_in_tool(web: Any):
     assert "10.0.0.1" in answer["message"]
     assert "\n" not in answer["message"]
     assert "LOUSHO_" not in answer["message"]
+
+
+LOOPBACK = """
+127.0.0.1 127.1 127.0.1 0x7f.1 0x7f000001 2130706433 017700000001 0177.0.0.1 127.0.0.1. 0 0.0.0.0 [::1] [::] [::ffff:127.0.0.1]
+[::ffff:7f00:1] [0:0:0:0:0:ffff:127.0.0.1] [64:ff9b::127.0.0.1] [2002:7f00:1::] [::127.0.0.1] localhost LOCALHOST localhost.
+user@127.0.0.1 user:secret@localhost １２７.0.0.1 127。0。0。1 ⑫7.0.0.1
+""".split()
+
+
+@pytest.mark.spec("BEY-40")
+@pytest.mark.parametrize("name", list(MAKERS))
+async def test_no_way_of_writing_this_machine_reaches_a_server_on_it(name: str):
+    reached: list[Any] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.append(writer.get_extra_info("peername"))
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        urls = [f"http://{host}:{port}/" for host in LOOPBACK]
+        model = mock_model([calls(*[(name, {"url": url}) for url in urls]), "Done."])
+        result = await within(create_agent(provider=model, tools=[MAKERS[name]()]).send("go"))
+    answers = told(result)
+    assert [one["kind"] for one in answers] == ["execution"] * len(urls)
+    assert reached == []
+
+
+@pytest.mark.spec("BEY-40")
+@pytest.mark.parametrize("name", list(MAKERS))
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "0x7f000002", "[::1]", "169.254.169.254"])
+async def test_a_redirect_to_a_private_address_is_refused_before_it_is_followed(name: str, host: str):
+    reached: list[str] = []
+
+    async def redirect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")[0]
+        reached.append(line)
+        place = f"http://{host}:{port}/inside"
+        writer.write(f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n".encode())
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(redirect, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        web = MAKERS[name](allow_private=["127.0.0.1"])
+        model = mock_model([call(name, url=f"http://127.0.0.1:{port}/"), "Done."])
+        (answer,) = told(await within(create_agent(provider=model, tools=[web]).send("go")))
+    assert [line.split()[1] for line in reached] == ["/"]
+    assert answer["kind"] == "execution"
+    assert "public" in answer["message"]

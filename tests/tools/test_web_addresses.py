@@ -121,7 +121,7 @@ def test_an_address_of_the_internet_is_public(address: str):
     assert is_public_address(address)
 
 
-@pytest.mark.spec("TOOL-61")
+@pytest.mark.spec("TOOL-61", "BEY-40")
 @pytest.mark.parametrize("address", RANGES)
 async def test_an_address_that_is_not_of_the_internet_is_refused_as_a_literal_and_as_an_answer(address: str):
     assert not is_public_address(address)
@@ -134,7 +134,7 @@ async def test_an_address_that_is_not_of_the_internet_is_refused_as_a_literal_an
     assert names.lookups == ["site.test"]
 
 
-@pytest.mark.spec("TOOL-60", "TOOL-61")
+@pytest.mark.spec("TOOL-60", "TOOL-61", "BEY-40")
 @pytest.mark.parametrize("host", WRITTEN)
 @pytest.mark.parametrize("tool", [http_tool, web_fetch_tool], ids=["http_request", "web_fetch"])
 async def test_no_way_of_writing_a_host_gets_past_the_check(host: str, tool):
