@@ -211,7 +211,7 @@ def create_todo_tools(
 
     The list is kept in memory, or in `store`, an object or a mapping with `get()` and `set(todos)`, sync or async.
     `on_change` is called with the new list after every write; what it raises is logged once and fails nothing. A write
-    that succeeds emits `todo.updated`. A list has at most 200 tasks of at most 2,000 characters each; one that is not
+    that succeeds emits `todo.updated`. A list has at most 100 tasks of at most 400 characters each; one that is not
     valid is a tool error of the kind `validation`. Raises `LOUSHO_CONFIG_INVALID`.
     Source: tools page ("Todo tools").
     """

@@ -14,9 +14,10 @@ from lousho.core.json_values import clean_text
 
 TodoStatus: TypeAlias = Literal["pending", "in_progress", "completed"]
 STATUSES: tuple[TodoStatus, ...] = ("pending", "in_progress", "completed")
-MAX_TODOS = 200
+MAX_TODOS = 100
 """Tasks of one list; a longer plan is no plan, and every write sends the whole list."""
-MAX_CONTENT_CHARS = 2_000
+MAX_CONTENT_CHARS = 400
+"""With this, a full list still fits the 50,000 characters of a result that a model reads unless told otherwise."""
 MAX_ID_CHARS = 64
 
 _OWN_ID = re.compile(r"todo_([1-9][0-9]{0,8})")
