@@ -19,6 +19,7 @@ from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocki
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult
+from lousho.runtime.spilled_results import forget_results
 from lousho.runtime.state import Finished, RunState
 from lousho.stores.protocol import PausedStepRecord
 
@@ -153,7 +154,7 @@ class Session:
         return None
 
     async def clear(self) -> int:
-        """Empty the transcript; the id stays. Returns how many messages were dropped.
+        """Empty the transcript and remove its long results; the id stays. Returns how many messages were dropped.
 
         Raises `LOUSHO_SESSION_BUSY` while a turn runs, `LOUSHO_SESSION_AWAITING_APPROVAL` while one waits.
         """
@@ -164,6 +165,9 @@ class Session:
         async with self._turns.place():
             await self._refuse_while_paused()
             record = await self._agent.store.sessions.load(self.id)
+            kept = self._agent.options.tool_results
+            if kept is not None:
+                await forget_results(kept.directory, self._agent.name, self.id)
             await self._agent.store.sessions.delete(self.id)
             self._messages = []
         return len(record.messages)

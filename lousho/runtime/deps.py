@@ -17,7 +17,7 @@ from lousho.runtime.racing import uninterrupted
 from lousho.runtime.spilled_results import SpilledResults
 from lousho.runtime.state import RunState
 from lousho.tools.definition import Tool
-from lousho.tracing.tracer import NULL_SPAN, NULL_TRACER, Span, Tracer
+from lousho.tracing.tracer import NULL_SPAN, NULL_TRACER, Span, SpanKind, Tracer
 
 
 class Checkpointer(Protocol):
@@ -141,6 +141,13 @@ class RunDeps:
             self.tools = {**self.tools, self.spilled.reader.name: self.spilled.reader}
         self.definitions = [tool.definition for tool in self.tools.values()]
         self.rules_wait = any(rule.when is not None for rule in self.rules)
+
+    def start_span(self, kind: SpanKind, name: str, parent: Span | None = None) -> Span:
+        """Open a span of the run, labelled with the agent's version if it has one."""
+        span = self.tracer.start(kind, name, parent)
+        if self.agent_version is not None:
+            span.set("agent_version", self.agent_version)
+        return span
 
     async def save(self, work: Coroutine[Any, Any, None], *, waits: bool) -> None:
         """Run a save to its end. A cancellation that comes meanwhile is kept for later; raises what the save raised."""

@@ -40,9 +40,7 @@ async def drive(state: RunState, deps: RunDeps) -> RunResult:
     emitted. An abort by signal is a result. When the calling task is cancelled the run keeps what it has, like an
     abort, and the cancellation goes on once that is saved.
     """
-    deps.span = deps.tracer.start("run", state.agent_name)
-    if deps.agent_version is not None:
-        deps.span.set("agent_version", deps.agent_version)
+    deps.span = deps.start_span("run", state.agent_name)
     if deps.spilled is not None:
         deps.spilled.open(state)
     deps.emitter.emit(RunStartEvent(agent_name=state.agent_name, agent_id=deps.agent_id, version=deps.agent_version))
@@ -95,7 +93,7 @@ async def call_model(state: RunState, deps: RunDeps) -> None:
     if deps.observers.on_llm_request is not None:
         deps.emitter.tell(deps.observers.on_llm_request, copy_of_request(request))
     name = request.model or default_model(deps.provider) or provider_name(deps.provider)
-    span = deps.tracer.start("chat", name, deps.span)
+    span = deps.start_span("chat", name, deps.span)
     failure: BaseException | None = None
     try:
         await take_turn(request, deps, turn)

@@ -95,6 +95,16 @@ def result_ids(folder: Path) -> list[str]:
         return []
 
 
+def remove_results(folder: Path) -> None:
+    """Remove a folder with all of its results. Raises `OSError` when something of it stays."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    for path in list(folder.iterdir()):
+        if path.suffix in (".txt", ".part"):
+            path.unlink(missing_ok=True)
+    folder.rmdir()
+
+
 def _make(folder: Path) -> None:
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)

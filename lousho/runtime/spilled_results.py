@@ -6,6 +6,7 @@ Source: tools page ("Size cap").
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Container
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ToolExecutionError
 from lousho.runtime.racing import outcome_of, wait_for
-from lousho.runtime.result_files import folder_name, keep_result, read_page, result_ids
+from lousho.runtime.result_files import folder_name, keep_result, read_page, remove_results, result_ids
 from lousho.runtime.state import RunState
 from lousho.runtime.threads import in_thread
 from lousho.tools.definition import Tool, define_tool
@@ -40,6 +41,12 @@ _PAGE_SCHEMA = {
     },
     "required": ["id"],
 }
+
+
+async def forget_results(directory: Path, agent_name: str, session_id: str) -> None:
+    """Remove all results of a session, as when it is cleared. Raises `OSError` when something of them stays."""
+    folder = directory / folder_name(agent_name, session_id, "")
+    await asyncio.wait_for(in_thread(remove_results, folder), WRITE_MS / 1000)
 
 
 class SpilledResults:

@@ -240,7 +240,7 @@ async def run_call(call: ReadyCall, state: RunState, deps: RunDeps) -> None:
     """Run a call and settle its slot. Raises only what ends the run: a `PropagatingToolError`, or cancellation."""
     slot = call.slot
     slot.status = "running"
-    span = deps.tracer.start("tool", slot.tool_name, deps.span)
+    span = deps.start_span("tool", slot.tool_name, deps.span)
     failure: BaseException | None = None
     try:
         result = to_json_value(await _invoke(call, deps))

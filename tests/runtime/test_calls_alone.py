@@ -38,7 +38,7 @@ class Ledger:
             yield "begun"
             yield await self._work(name, 5)
 
-        self.tools = [free, alone, alone_reporting]
+        self.tools: list[Any] = [free, alone, alone_reporting]
 
     async def _work(self, name: str, turns: int) -> str:
         self.order.append(name)
@@ -121,6 +121,7 @@ async def test_a_call_that_waits_to_run_alone_never_starts_after_a_stop(stop: st
         assert [one["kind"] for one in told(played.ended)] == ["cancelled", "cancelled"]
 
 
+@pytest.mark.spec("RUN-32")
 async def test_a_call_is_announced_only_when_it_has_a_place():
     going = asyncio.Event()
     release = asyncio.Event()

@@ -242,6 +242,13 @@ async def test_without_the_guard_a_model_may_repeat_itself_until_its_steps_are_u
     assert all(request.tools for request in desk.model.calls)
 
 
+async def test_a_refusal_repeats_nothing_that_was_hidden_from_the_model():
+    desk = Desk(*[call("broken", text="password")] * 3, "Done.", tool_error_message=lambda error, info: "It failed.")
+    result = await desk.send()
+    assert told(result)[2]["message"].endswith("It failed with: It failed.")
+    assert "no password" not in json.dumps([message.to_dict() for message in result.messages])
+
+
 async def test_each_run_counts_anew():
     desk = Desk(call("broken"), call("broken"), "No.", call("broken"), call("broken"), "No.")
     session = desk.agent.session("s")

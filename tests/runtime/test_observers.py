@@ -145,7 +145,7 @@ async def test_what_they_raise_costs_one_warning_a_run_and_nothing_else(caplog: 
 
     exploding = dict.fromkeys(("on_llm_request", "on_llm_response", "on_tool_call", "on_tool_result"), explode)
     with caplog.at_level(logging.WARNING, logger="lousho"):
-        result = await AgentExecutor.execute(**{**watched([call("look", word="a"), "Done."], []), **exploding})
+        result = await AgentExecutor.execute(**watched([call("look", word="a"), "Done."], [], **exploding))
     assert (result.text, result.finish_reason) == ("Done.", "stop")
     assert len(caplog.records) == 1
 

@@ -9,6 +9,8 @@ from hostile import play, told
 from runs import call, calls, of_type
 
 from lousho import create_agent, define_tool, tool
+from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
+from lousho.runtime.loop import drive
 from lousho.testing import mock_model
 
 
@@ -75,6 +77,48 @@ async def test_the_version_of_an_agent_is_on_the_start_of_its_runs_continued_one
     assert starts[0].to_dict()["version"] == "2.1"
     unlabelled = await play(create_agent(provider=mock_model(["Hi."])).stream("go"))
     assert "version" not in unlabelled.events[0].to_dict()
+
+
+class Notes:
+    """A tracer that writes down its spans and what they are labelled with."""
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[str, str, dict[str, Any]]] = []
+
+    def start(self, kind: str, name: str, parent: Any = None) -> Any:
+        labels: dict[str, Any] = {}
+        self.spans.append((kind, name, labels))
+        return Label(labels)
+
+
+class Label:
+    def __init__(self, labels: dict[str, Any]) -> None:
+        self.labels = labels
+
+    def set(self, key: str, value: Any) -> None:
+        self.labels[key] = value
+
+    def end(self, error: BaseException | None = None) -> None:
+        self.labels["ended"] = error is None
+
+
+@pytest.mark.parametrize("version", ["2.1", None])
+async def test_every_span_of_a_run_has_the_version_of_its_agent(version: str | None):
+    agent = create_agent(provider=mock_model([call("look"), "Done."]), tools=[look], version=version)
+    options = CallOptions.check()
+    state = new_state(agent.options, checked_input("go"), options)
+    deps = agent.run_dependencies(state, options, RunChannel.silent(options))
+    tracer = Notes()
+    deps.tracer = tracer
+    await drive(state, deps)
+    labels = {"ended": True} if version is None else {"agent_version": version, "ended": True}
+    assert [span[:2] for span in tracer.spans] == [
+        ("run", "agent"),
+        ("chat", "mock-model"),
+        ("tool", "look"),
+        ("chat", "mock-model"),
+    ]
+    assert [span[2] for span in tracer.spans] == [labels] * 4
 
 
 @pytest.mark.spec("TOOL-48")

@@ -213,6 +213,20 @@ async def test_the_turns_of_a_session_share_its_results_and_no_other_session_has
         assert told(other)[-1]["kind"] == "execution"
 
 
+@pytest.mark.spec("BEY-36")
+async def test_clearing_a_session_removes_its_results_and_no_others(tmp_path: Path):
+    agent = desk(tmp_path, *[call("log"), "Done."] * 3)
+    for name in ("mine", "other"):
+        await agent.session(name).send("go")
+    await agent.send("go")
+    assert len(files(tmp_path)) == 3
+    await agent.session("mine").clear()
+    left = [path.name for path in tmp_path.iterdir()]
+    assert len(left) == 2
+    assert not any(name.startswith("session-mine") for name in left)
+    assert await agent.session("never").clear() == 0
+
+
 async def test_results_under_one_call_id_are_kept_apart_and_equal_ones_are_one(tmp_path: Path):
     def log_again(text: str) -> Any:
         return {"tool_calls": [{"id": "same", "name": "log", "args": {"text": text}}]}

@@ -22,10 +22,13 @@ async def test_an_overdue_call_is_an_error_its_signal_fires_and_the_run_goes_on(
     fired: asyncio.Queue[Any] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
+    def hear(signal: CancelSignal) -> None:
+        loop.call_soon_threadsafe(fired.put_nowait, signal.reason)
+
     @tool(timeout_ms=50 if own else None)
     async def sleeps(ctx: ToolContext) -> str:
         """Sleep."""
-        ctx.abort_signal.add_listener(lambda signal: loop.call_soon_threadsafe(fired.put_nowait, signal.reason))
+        ctx.abort_signal.add_listener(hear)
         await asyncio.sleep(60)
         return "never"
 
