@@ -13,6 +13,8 @@ from lousho.loader.import_failure import PASSED_THROUGH, explain, shown_path
 from lousho.loader.module_names import own_names
 from lousho.loader.python_code import CodeLoad
 from lousho.tools.definition import Tool
+from lousho.tools.registry import ToolRegistry
+from lousho.tools.todo import TodoTools
 
 
 def run_file(load: CodeLoad, file: Path) -> ModuleType:
@@ -53,6 +55,10 @@ def _tools_of_file(module: ModuleType, file: Path) -> list[Tool]:
         value: Any = getattr(module, name, None)
         if isinstance(value, Tool):
             tools.append(value)
+        elif isinstance(value, TodoTools):
+            tools.extend(value.tools)
+        elif isinstance(value, ToolRegistry):
+            tools.extend(value.values())
         elif isinstance(value, (list, tuple)):
             tools.extend(_tools_of_list(name, cast("Sequence[Any]", value), file))
         elif isinstance(value, FunctionType):
