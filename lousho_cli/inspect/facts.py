@@ -1,7 +1,7 @@
 """What is known of a loaded agent without running it: its description, and where each part came from.
 
-Functions of the run (a model, a prompt, tools that are chosen for each run) are not called: they may ask a server, and
-what they choose for a run that there is not would be no answer.
+No model is asked. Functions of the run (a model, a prompt, tools that are chosen for each run) are not called either:
+they may ask a server, and what they choose for a run that there is not would be no answer.
 """
 
 from __future__ import annotations
@@ -9,24 +9,22 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from lousho.models.errors import redact
 from lousho.models.resolve import DEMO_MODEL, KEY_VARIABLES, default_model_from_environment
-from lousho.runtime.model_output import provider_name
 
 if TYPE_CHECKING:
-    from lousho.agent.agent import Agent
     from lousho.loader.target import Target
     from lousho.tools.definition import Tool
 
 SCHEMA_VERSION = 1
 """Raised when a field of the JSON document changes its meaning or goes."""
 
-_STAND_INS: Final[Mapping[str, Any]] = {"model": DEMO_MODEL, "instructions": "", "tools": ()}
 _PACKAGE: Final = Path(__file__).resolve().parents[2] / "lousho"
 
 
@@ -81,7 +79,7 @@ class Facts:
 
 
 def facts_of(target: Target, *, model: str | None, from_file: Set[str]) -> Facts:
-    """Return what is known of a loaded target; no model is asked, no function of the run is called.
+    """Return what is known of a loaded target.
 
     `model` is the one of the command line, `from_file` names the variables that `.env` set. Raises what
     `agent.describe()` raises.
@@ -92,10 +90,11 @@ def facts_of(target: Target, *, model: str | None, from_file: Set[str]) -> Facts
     fallback = next((note for note in target.notes if DEMO_MODEL in note), None)
     if target.agent.options.model != DEMO_MODEL or model is not None:
         fallback = None
+    agent = target.agent.describe_sync()
     return Facts(
         kind=target.kind,
         path=target.path,
-        description=target.agent.description or target.manifest.description,
+        description=agent["description"] or redact(target.manifest.description or "") or None,
         files=tuple(_seen_from(folder, file) for file in target.manifest.files),
         skipped=skipped,
         notes=tuple(note for note in target.notes if note not in told),
@@ -104,27 +103,9 @@ def facts_of(target: Target, *, model: str | None, from_file: Set[str]) -> Facts
         if fallback is not None
         else _model_source(target, model, from_file),
         model_label=target.agent.model_label,
-        tool_sources={name: _source_of(tool, folder) for name, tool in target.agent.tools.items()},
-        agent=_described(target.agent),
+        tool_sources=_tool_sources(target, folder, [tool["name"] for tool in agent["tools"] or ()]),
+        agent=agent,
     )
-
-
-def _described(agent: Agent) -> dict[str, Any]:
-    """Return the description of an agent, null where a function chooses per run."""
-    functions = agent.options.per_run
-    if not functions:
-        return agent.describe_sync()
-    stand_in = agent.with_options(**{name: _STAND_INS[name] for name in functions})
-    described = stand_in.describe_sync()
-    described["perRun"] = list(functions)
-    if "instructions" in functions:
-        described["instructions"] = None
-    if "tools" in functions:
-        described["tools"] = None
-    if "model" in functions:
-        described["model"] = None
-        described["provider"] = None if agent.options.provider is None else provider_name(agent.options.provider)
-    return described
 
 
 def _model_source(target: Target, model: str | None, from_file: Set[str]) -> str:
@@ -151,6 +132,12 @@ def _environment_source(from_file: Set[str]) -> str:
 
 def _place(name: str, from_file: Set[str]) -> str:
     return "set in .env" if name in from_file else "set in the environment"
+
+
+def _tool_sources(target: Target, folder: Path, offered: Sequence[str]) -> dict[str, str | None]:
+    """Return where the tools that a run offers are written; what a run adds by itself is built in."""
+    own = target.agent.tools
+    return {name: _source_of(own[name], folder) if name in own else "built in" for name in offered}
 
 
 def _source_of(tool: Tool, folder: Path) -> str | None:

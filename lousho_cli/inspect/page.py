@@ -115,12 +115,16 @@ def _limits(agent: Mapping[str, Any]) -> str:
     concurrency = limits["toolConcurrency"]
     parts.append("calls side by side without a limit" if concurrency == "unbounded" else _side_by_side(concurrency))
     timeout = limits["toolTimeoutMs"]
-    parts.append("no time limit for tools" if timeout is None else f"{timeout:g} ms a tool call")
+    parts.append("no time limit for tools" if timeout is None else f"{_time(timeout)} a tool call")
     longest = limits["maxToolResultChars"]
     parts.append("tool results of any length" if longest is None else f"{longest:,.0f} characters a tool result")
     if limits["approvalTtlMs"] is not None:
-        parts.append(f"{limits['approvalTtlMs']:g} ms to decide on a pause")
+        parts.append(f"{_time(limits['approvalTtlMs'])} to decide on a pause")
     return ", ".join(parts)
+
+
+def _time(ms: float) -> str:
+    return f"{ms / 1000:g} s" if ms >= 1000 else f"{ms:g} ms"
 
 
 def _side_by_side(count: int) -> str:
