@@ -105,7 +105,7 @@ _OF_THE_DECORATOR = tuple(option for option in OPTIONS if option != "execute")
 
 def _tool_of_function(target: Any, options: Mapping[str, Any]) -> Tool:
     if isinstance(target, Tool):
-        return target.replace(**options)
+        return target.replace(**options) if options else target
     if not callable(target):
         shown = type(cast("object", target)).__name__
         advice = "write @tool above a plain function and bind it later" if isinstance(target, classmethod) else ""

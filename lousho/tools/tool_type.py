@@ -82,6 +82,7 @@ class Tool:
         pause_kind: Literal["question"] | None = None,
         **options: Unpack[ToolOptions],
     ) -> None:
+        refuse_unknown((key for key in options if key not in OPTIONS), "Tool")
         check_options(name, description, execute, cast("Mapping[str, object]", options))
         needs_approval = options.get("needs_approval", False)
         metadata = options.get("metadata")

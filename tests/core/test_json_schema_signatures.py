@@ -1,13 +1,15 @@
-"""Forty kinds of parameter: what a model is shown of each, what it may send, and what it may not."""
+"""Some fifty kinds of parameter: what a model is shown of each, what it may send, and what it may not."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
 import enum
+import ipaddress
 import typing
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, Union  # noqa: TID251 - people use them
 
@@ -25,6 +27,11 @@ class Colour(enum.Enum):
 class Level(enum.IntEnum):
     LOW = 1
     HIGH = 2
+
+
+class Access(enum.IntFlag):
+    READ = 1
+    WRITE = 2
 
 
 class Item(BaseModel):
@@ -140,6 +147,15 @@ def f45(x: Mapping[str, list[Item]]): ...
 def f46(x: bytes): ...
 def f47(*, x: int): ...
 def f48(x: object = Ellipsis): ...
+def f49(x: Iterable[int]): ...
+def f50(x: Collection[Item] | None = None): ...
+def f51(x: datetime.timedelta): ...
+def f52(x: datetime.time): ...
+def f53(x: decimal.Decimal): ...
+def f54(x: frozenset[int]): ...
+def f55(x: Access): ...
+def f56(x: dict[int, str]): ...
+def f57(x: ipaddress.IPv4Address): ...
 
 
 ONE_DAY = datetime.date(2026, 1, 2)
@@ -292,6 +308,52 @@ CASES = [
     Case("bytes", f46, {"type": "string", "format": "binary"}, [("ab", b"ab")], [1]),
     Case("keyword-only", f47, WHOLE, same(1), ["x"]),
     Case("a default JSON has no word for", f48, {}, same(1), (), (Ellipsis,)),
+    Case("iterable", f49, {"type": "array", "items": WHOLE}, [*same([1]), (["2"], [2])], [["a"], 1, None]),
+    Case(
+        "optional collection",
+        f50,
+        {"default": None, "anyOf": [{"type": "array", "items": ITEM}, {"type": "null"}]},
+        [([{"sku": "a"}], [Item(sku="a")]), (None, None)],
+        [[{}], {}],
+        (None,),
+    ),
+    Case(
+        "timedelta",
+        f51,
+        {"type": "string", "format": "duration"},
+        [("P1D", datetime.timedelta(days=1)), ("PT90S", datetime.timedelta(seconds=90))],
+        ["a day", None],
+    ),
+    Case("time", f52, {"type": "string", "format": "time"}, [("12:30", datetime.time(12, 30))], ["noon", None]),
+    Case(
+        "decimal",
+        f53,
+        {"anyOf": [{"type": "number"}, {"type": "string"}]},
+        [("1.10", decimal.Decimal("1.10")), (2, decimal.Decimal(2))],
+        ["x", None, True],
+    ),
+    Case(
+        "frozen set",
+        f54,
+        {"type": "array", "items": WHOLE, "uniqueItems": True},
+        [([1, 1, 2], frozenset({1, 2}))],
+        [["a"], 1],
+    ),
+    Case("flags", f55, {"type": "integer", "enum": [1, 2]}, [(1, Access.READ)], ["READ", True, None]),
+    Case(
+        "keys that are numbers",
+        f56,
+        {"type": "object", "additionalProperties": TEXT},
+        [({"1": "a"}, {1: "a"})],
+        [{"a": "a"}, {"1": 1}],
+    ),
+    Case(
+        "address",
+        f57,
+        {"type": "string", "format": "ipv4"},
+        [("10.0.0.1", ipaddress.IPv4Address("10.0.0.1"))],
+        ["10.0.0.256", None],
+    ),
 ]
 # The discriminator only helps to read; the model is shown the same.
 CASES.append(
