@@ -13,7 +13,7 @@ from lousho_cli.options import AgentPath, Model
 
 EXAMPLES = (
     ("lousho inspect ./my-agent", "model, prompt, tools, rules, limits"),
-    ("lousho inspect . --prompt | wc -w", "the system prompt alone"),
+    ("lousho inspect . --prompt | less", "the system prompt alone"),
     ("lousho inspect agent.py --json", "one JSON document for programs"),
 )
 

@@ -36,7 +36,24 @@ WORDS = st.one_of(
         ]
     ),
     st.sampled_from(
-        ["chat", "doctor", "help", "version", "init", "-y", "-p", "--yes", "--port", "nope.yaml", "nope.txt"]
+        [
+            "chat",
+            "doctor",
+            "help",
+            "version",
+            "init",
+            "run",
+            "inspect",
+            "--timeout",
+            "--output=text",
+            "--prompt",
+            "-y",
+            "-p",
+            "--yes",
+            "--port",
+            "nope.yaml",
+            "nope.txt",
+        ]
     ),
     st.text(st.characters(exclude_characters="\0"), max_size=20),
 )
@@ -51,7 +68,7 @@ def run(*words: str) -> tuple[int, str, str]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(["chat", "help", "version", "init", "frob"]), st.lists(WORDS, max_size=5))
+@given(st.sampled_from(["chat", "run", "inspect", "help", "version", "init", "frob"]), st.lists(WORDS, max_size=5))
 def test_any_command_line_ends_with_a_known_code_and_no_traceback(verb: str, words: list[str]) -> None:
     # A flag that does not exist keeps every `init` from being a right one, which would write files and install.
     arguments = [*(word for word in words if word != "--"), "--frob"] if verb == "init" else words
@@ -80,7 +97,14 @@ def test_a_working_directory_that_was_deleted_is_told(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
 
-    for words in (["doctor", "--json"], ["chat", str(tmp_path / "agent.py")], ["init", "x", "--yes", "--no-install"]):
+    agent = str(tmp_path / "agent.py")
+    for words in (
+        ["doctor", "--json"],
+        ["chat", agent],
+        ["run", agent, "hello"],
+        ["inspect", agent],
+        ["init", "x", "--yes", "--no-install"],
+    ):
         code, out, err = run(*words)
         assert (code, out) == (1, "")
         assert err.startswith("error: the current directory does not exist any more\n")
@@ -137,7 +161,14 @@ def test_a_key_in_the_wrong_variable_is_not_shown(
     monkeypatch.setenv(variable, key)
     (tmp_path / "agent.py").write_text("agent = {'instructions': 'x'}\n", encoding="utf-8")
 
-    for words in (["doctor", "agent.py"], ["doctor", "--json"], ["chat", "agent.py"]):
+    for words in (
+        ["doctor", "agent.py"],
+        ["doctor", "--json"],
+        ["chat", "agent.py"],
+        ["run", "agent.py", "hello"],
+        ["inspect", "agent.py"],
+        ["inspect", "agent.py", "--json"],
+    ):
         code, out, err = run(*words)
         assert code == 1 or words == ["doctor", "--json"]
         assert key not in out + err

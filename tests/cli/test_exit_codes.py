@@ -26,7 +26,11 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="uses /proc or /dev/f
         pytest.param(["doctor"], 0, id="doctor with warnings only"),
         pytest.param(["init", "--yes", "--no-install", "--no-git"], 0, id="init"),
         pytest.param(["chat", "mock.json"], 0, id="chat at the end of its input"),
+        pytest.param(["run", "mock.json", "hello"], 0, id="run"),
+        pytest.param(["inspect", "mock.json"], 0, id="inspect"),
         pytest.param(["chat", "broken.yaml"], 1, id="an agent that cannot load"),
+        pytest.param(["run", "broken.yaml", "hello"], 1, id="run of an agent that cannot load"),
+        pytest.param(["inspect", "broken.yaml"], 1, id="inspect of an agent that cannot load"),
         pytest.param(["chat", "missing.yaml"], 1, id="an agent that is not there"),
         pytest.param(["doctor", "broken.yaml"], 1, id="a failed check"),
         pytest.param(["doctor", "missing.yaml"], 1, id="a check of an agent that is not there"),
@@ -142,7 +146,15 @@ def test_closed_standard_streams_are_no_traceback(tmp_path: Path, closed: str) -
 
 @pytest.mark.spec("BEY-18")
 @pytest.mark.parametrize(
-    ("args", "code"), [(["--help"], 0), (["doctor"], 0), (["init", "--yes", "--no-install"], 0), (["frob"], 2)]
+    ("args", "code"),
+    [
+        (["--help"], 0),
+        (["doctor"], 0),
+        (["init", "--yes", "--no-install"], 0),
+        (["frob"], 2),
+        (["run", "missing.py", "hello"], 1),
+        (["inspect", "missing.py"], 1),
+    ],
 )
 def test_no_home_is_needed(run_lousho: RunLousho, args: list[str], code: int) -> None:
     names = ("HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
@@ -155,8 +167,10 @@ def test_no_home_is_needed(run_lousho: RunLousho, args: list[str], code: int) ->
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
-def test_a_console_without_the_characters_degrades(run_lousho: RunLousho, encoding: str) -> None:
-    done = run_lousho(["chat", "мой→агент.yaml"], env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"})
+@pytest.mark.parametrize("verb", ["chat", "run", "inspect"])
+def test_a_console_without_the_characters_degrades(run_lousho: RunLousho, verb: str, encoding: str) -> None:
+    prompt = ["hello"] if verb == "run" else []
+    done = run_lousho([verb, "мой→агент.yaml", *prompt], env={"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"})
 
     assert done.returncode == 1
     assert ".yaml" in done.stderr

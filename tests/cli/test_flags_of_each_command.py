@@ -48,6 +48,24 @@ def test_init_does_what_its_flags_say(run_lousho: RunLousho, tmp_path: Path, pro
     assert "setuptools" in settings
 
 
+@pytest.mark.parametrize(
+    ("verb", "arguments", "flags"),
+    [
+        ("run", "[prompt]", ["--model", "--output", "--timeout", "--yes"]),
+        ("inspect", "", ["--prompt", "--tools", "--json", "--model"]),
+    ],
+)
+def test_run_and_inspect_name_their_arguments_and_flags(
+    run_lousho: RunLousho, verb: str, arguments: str, flags: list[str]
+) -> None:
+    page = run_lousho([verb, "--help"])
+
+    usage = " ".join(page.stdout.partition("usage: ")[2].partition("\n\n")[0].split())
+    assert page.returncode == 0
+    assert usage.startswith(f"lousho {verb} <spec.yaml|spec.json|agent-dir|agent.py> {arguments}")
+    assert re.findall(r"--[a-z-]+", usage) == flags
+
+
 @pytest.mark.spec("CLI-08")
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_h_is_help_everywhere(run_lousho: RunLousho, verb: str) -> None:
@@ -66,6 +84,13 @@ def test_h_is_help_everywhere(run_lousho: RunLousho, verb: str) -> None:
         pytest.param(["init", "--provider", "nope"], "--provider 'nope' is not one of", id="invalid value"),
         pytest.param(["chat", "a.yaml", "--session", "a b"], "a b", id="invalid session id"),
         pytest.param(["doctor", "--json=yes"], "--json takes no value", id="a value for a switch"),
+        pytest.param(
+            ["run"], "missing <spec.yaml|spec.json|agent-dir|agent.py>. `lousho run . 'hello'`", id="run alone"
+        ),
+        pytest.param(["run", "a.yaml", "hi", "--output"], "--output needs a value", id="missing value of run"),
+        pytest.param(["run", "a.yaml", "hi", "--yes=no"], "--yes takes no value", id="a value for a switch of run"),
+        pytest.param(["inspect"], "missing <spec.yaml|spec.json|agent-dir|agent.py>. `lousho inspect .`", id="inspect"),
+        pytest.param(["inspect", "a.yaml", "b.yaml"], "unexpected argument 'b.yaml'", id="two agents"),
     ],
 )
 def test_a_value_that_is_missing_or_wrong_is_a_usage_error(

@@ -60,6 +60,8 @@ def modules_after(*args: str) -> tuple[int, set[str]]:
         pytest.param(["chat", "--help"], 0, id="help of a command"),
         pytest.param(["doctor", "--help"], 0, id="help of doctor"),
         pytest.param(["run", "--help"], 0, id="help of run"),
+        pytest.param(["inspect", "--help"], 0, id="help of inspect"),
+        pytest.param(["inspect", "agent.py", "--tools", "--json"], 2, id="flags that exclude each other"),
         pytest.param(["run"], 2, id="missing argument of run"),
         pytest.param(["run", "agent.py", "hi", "--frob"], 2, id="unknown flag of run"),
         pytest.param(["run", "agent.py", "hi", "--timeout", "soon"], 2, id="unusable time limit"),
