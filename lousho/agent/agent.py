@@ -209,7 +209,7 @@ class Agent:
         """
         call = self.checked_call(given_options(options, SendOptions, "send"))
         state = new_state(self.options, checked_input(input), call)
-        return await self.run(state, call, RunChannel.silent(call))
+        return await self.run_state(state, call, RunChannel.silent(call))
 
     def stream(self, input: AgentInput, **options: Unpack[StreamOptions]) -> AgentRun:  # noqa: A002
         """Start a run on `input` and return it: iterate it for events, await its `result`.
@@ -223,7 +223,7 @@ class Agent:
         state = new_state(self.options, checked_input(input), call)
 
         async def start(channel: RunChannel) -> RunResult:
-            return await self.run(state, call, channel)
+            return await self.run_state(state, call, channel)
 
         return start_run(state.run_id, self.options, call.signal, start, throw_on_error=throw_on_error)
 
@@ -331,7 +331,7 @@ class Agent:
             tools_of_run(self.options.own_tools, call.tools, None)
         return call
 
-    def run(self, state: RunState, call: CallOptions, channel: RunChannel) -> Awaitable[RunResult]:
+    def run_state(self, state: RunState, call: CallOptions, channel: RunChannel) -> Awaitable[RunResult]:
         """Run `state` to its end or its next pause, the options that are functions called first."""
         if not self.options.per_run:
             return drive(state, self.run_dependencies(state, call, channel))

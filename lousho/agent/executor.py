@@ -213,7 +213,7 @@ class _Execution:
         except BaseException:
             channel.signal.detach()
             raise
-        return await self.agent.run(self.state, self.call, channel)
+        return await self.agent.run_state(self.state, self.call, channel)
 
     async def _refuse_while_paused(self) -> None:
         session_id = self.state.session_id

@@ -105,7 +105,7 @@ class Session:
                     session_id=self.id,
                     session_revision=record.revision,
                 )
-                return await self._kept(state, self._agent.run(state, call, channel))
+                return await self._kept(state, self._agent.run_state(state, call, channel))
         finally:
             channel.signal.detach()
 
