@@ -312,6 +312,19 @@ async def test_a_run_that_began_with_some_of_the_tools_never_gets_the_others():
 
 
 @pytest.mark.spec("BEY-31")
+async def test_what_a_decision_brought_is_remembered_by_the_next_pause():
+    own, late = gated("refund", []), define_tool(name="late", description="Late.", execute=lambda: "l")
+    model = mock_model([call("refund", order_id="A"), call("refund", order_id="B"), "Done."])
+    agent = create_agent(provider=model, tools=[own, gated("cancel", [])])
+    paused = await agent.send("go")
+    again = await agent.approvals.resolve(id=str(paused.approval_id), approved=True, tools=["refund", late])
+    with pytest.raises(SDKError, match="brought late:"):
+        await agent.approvals.resolve(id=str(again.approval_id), approved=True)
+    await agent.approvals.resolve(id=str(again.approval_id), approved=True, extra_tools=[late])
+    assert [names(request) for request in model.calls[1:]] == [["refund", "late"]] * 2
+
+
+@pytest.mark.spec("BEY-31")
 async def test_an_answer_brings_the_tools_of_the_call_too():
     note = define_tool(name="note", description="Note.", execute=lambda: "noted")
     model = mock_model(
