@@ -2,7 +2,8 @@
 
 Stdin is read only where that is what a person means: for want of an argument, for the argument `-`, or to add to the
 argument what a pipe or a file holds. Programs often start others with a stdin that is open and never says anything, so
-beside an argument a silent stdin is waited for only so long; after that the argument is the prompt. Bytes are read in
+beside an argument a silent stdin is waited for only so long, unless a program of the same command line is to fill it;
+after that the argument is the prompt. Bytes are read in
 a daemon thread, straight from the descriptor, which can hold up neither Ctrl-C nor the exit.
 """
 
@@ -18,6 +19,7 @@ from typing import Final, TextIO
 from lousho.core.errors import ValidationError
 from lousho_cli.console import Console, is_terminal
 from lousho_cli.errors import UsageError
+from lousho_cli.run.feeder import fed_by_a_neighbour
 
 STDIN: Final = "-"
 """The prompt that stands for stdin."""
@@ -28,7 +30,7 @@ MOST_BYTES = 10_000_000
 QUIET_SECONDS = 2.0
 """After this much silence stderr says what is waited for."""
 
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 5.0
 """How long a stdin that has sent nothing yet is waited for beside an argument."""
 
 _CHUNK = 65_536
@@ -86,10 +88,10 @@ def _read_bytes(descriptor: int, console: Console, *, hurry: bool, announced: bo
                 announced = True
                 console.tell(_announcement(hurry=hurry and not found), "dim")
             if hurry and not found and silence >= PATIENCE_SECONDS:
-                console.tell(
-                    f"note: stdin was silent for {PATIENCE_SECONDS:g} seconds, so the run goes on without it", "dim"
-                )
-                return b""
+                if not fed_by_a_neighbour(descriptor):
+                    console.tell(f"note: stdin was silent for {PATIENCE_SECONDS:g} seconds and is left out", "dim")
+                    return b""
+                hurry = False
             continue
         if not chunk:
             return bytes(found)
@@ -104,10 +106,7 @@ def _read_bytes(descriptor: int, console: Console, *, hurry: bool, announced: bo
 def _announcement(*, hurry: bool) -> str:
     if not hurry:
         return "reading from stdin"
-    return (
-        f"reading from stdin; if it stays silent, the run goes on without it after {PATIENCE_SECONDS:g} seconds"
-        f" (< {os.devnull} skips this)"
-    )
+    return f"reading from stdin, at most {PATIENCE_SECONDS:g} seconds if it stays silent; < {os.devnull} skips it"
 
 
 def _pump(descriptor: int, chunks: queue.SimpleQueue[bytes]) -> None:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from lousho.agent.agent import Agent
     from lousho.core.events import AgentEvent
 
-GRACE_SECONDS = LEAVE_SECONDS + 5.0
+GRACE_SECONDS = LEAVE_SECONDS + 2.0
 """How long after its time limit a program that code of the agent blocks is still given; then it is broken off."""
-CLEAN_UP_SECONDS = 5.0
+CLEAN_UP_SECONDS = 3.0
 """How long what the agent's code left running may take to end once the answer is written."""
 
 

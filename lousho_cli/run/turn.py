@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lousho.runtime.agent_run import AgentRun
     from lousho.runtime.result import RunResult
 
-LEAVE_SECONDS = 5.0
+LEAVE_SECONDS = 3.0
 """How long a run that was told to stop may take for it; then it is left."""
 
 SLOW_STOP_SECONDS = 1.0
