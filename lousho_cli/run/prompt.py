@@ -86,12 +86,11 @@ def _read_bytes(descriptor: int, console: Console, *, hurry: bool, announced: bo
             silence = time.monotonic() - heard
             if silence >= QUIET_SECONDS and not announced:
                 announced = True
-                console.tell(_announcement(hurry=hurry and not found), "dim")
+                hurry = hurry and not found and not fed_by_a_neighbour(descriptor)
+                console.tell(_announcement(hurry=hurry), "dim")
             if hurry and not found and silence >= PATIENCE_SECONDS:
-                if not fed_by_a_neighbour(descriptor):
-                    console.tell(f"note: stdin was silent for {PATIENCE_SECONDS:g} seconds and is left out", "dim")
-                    return b""
-                hurry = False
+                console.tell(f"note: stdin was silent for {PATIENCE_SECONDS:g} seconds and is left out", "dim")
+                return b""
             continue
         if not chunk:
             return bytes(found)
