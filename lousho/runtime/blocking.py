@@ -90,8 +90,8 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
 class BlockingStream(Iterator[T]):
     """Yields what an async iterator yields, each item by a blocking call. `close()` it, or leave a `with` block, to stop.
 
-    Dropped in the middle it is stopped, too, but nobody waits for that: it may happen on any thread, or while the
-    program ends. One that nobody reads goes on by itself, like a run that nobody iterates.
+    Dropped before the end it is stopped, too, but nobody waits for that: it may happen on any thread, or while the
+    program ends.
     """
 
     def __init__(self, source: AsyncIterable[T], close: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -99,10 +99,16 @@ class BlockingStream(Iterator[T]):
         self._close = close
         self._stream: AsyncIterator[T] | None = None
         self._ended = False
+        self._handed_over = False
 
     def text(self: BlockingStream[AgentEvent]) -> BlockingStream[str]:
-        """Return a stream of the run's words alone, in place of its events: `AgentRun.text_stream()`."""
-        return BlockingStream(cast("AgentRun", self._source).text_stream(), self._close)
+        """Return a stream of the run's words alone, in place of its events: `AgentRun.text_stream()`.
+
+        Raises `LOUSHO_RUN_ALREADY_ITERATED`.
+        """
+        words = cast("AgentRun", self._source).text_stream()
+        self._handed_over = True
+        return BlockingStream(words, self._close)
 
     def result(self: BlockingStream[AgentEvent]) -> RunResult:
         """Wait until the run has ended and return its result, or raise what it failed with."""
@@ -111,7 +117,11 @@ class BlockingStream(Iterator[T]):
         async def ended() -> RunResult:
             return await run.result
 
-        return run_blocking(ended())
+        try:
+            return run_blocking(ended())
+        except KeyboardInterrupt:
+            self.close()
+            raise
 
     def __iter__(self) -> Self:
         return self
@@ -142,10 +152,9 @@ class BlockingStream(Iterator[T]):
 
     def close(self) -> None:
         """Stop reading and wait until what was read from has ended."""
-        if self._ended:
-            return
-        self._ended = True
-        run_blocking(self._close())
+        if not self._ended:
+            self._ended = True
+            run_blocking(self._close())
 
     def __enter__(self) -> Self:
         return self
@@ -156,7 +165,7 @@ class BlockingStream(Iterator[T]):
         self.close()
 
     def __del__(self) -> None:
-        if self._ended or self._stream is None or _current is None or _current.pid != os.getpid():
+        if self._ended or self._handed_over or _current is None or _current.pid != os.getpid():
             return
         work = self._close()
         try:
@@ -170,10 +179,17 @@ def iterate_blocking(
 ) -> BlockingStream[T]:
     """Return a blocking iterator over what `open_stream()` returns, which is called at once, on the background loop.
 
-    Closing it early runs `close()` there. Raises what `open_stream()` raises.
+    Closing it early runs `close()` there, and so does Ctrl-C. Raises what `open_stream()` raises.
     """
+    opened: list[AsyncIterable[T]] = []
 
-    async def opened() -> AsyncIterable[T]:
-        return open_stream()
+    async def begin() -> None:
+        opened.append(open_stream())
 
-    return BlockingStream(run_blocking(opened()), close)
+    try:
+        run_blocking(begin())
+    except KeyboardInterrupt:
+        if opened:
+            run_blocking(close())
+        raise
+    return BlockingStream(opened[0], close)

@@ -165,7 +165,10 @@ def test_a_blocking_stream_that_nobody_reads_has_its_result_and_one_that_fails_r
         failing.result()
 
 
-def test_options_of_a_blocking_stream_are_checked_before_it_is_read():
+def test_a_blocking_stream_that_is_read_already_has_no_words_to_give():
+    stream = agent("Hi.").stream_sync("go")
+    assert next(stream).type == "run.start"
     with pytest.raises(SDKError) as caught:
-        agent("Hi.").stream_sync("go", max_steps=0)
-    assert caught.value.code == "LOUSHO_CONFIG_INVALID"
+        stream.text()
+    assert caught.value.code == "LOUSHO_RUN_ALREADY_ITERATED"
+    assert [event.type for event in stream][-1] == "run.done"
