@@ -89,6 +89,14 @@ async def test_a_body_without_an_end_is_read_up_to_the_limit(create: Factory):
             assert len(text(await asyncio.wait_for(more({"url": site.url()}), WAIT))) == limit
 
 
+@both
+async def test_a_content_that_is_not_shown_is_not_read(create: Factory):
+    async with web_site(Answer(headers=[("Content-Type", "video/mp4")], pieces=forever(b"\0" * 1000))) as site:
+        result = await asyncio.wait_for(create(**LOCAL)({"url": site.url()}), WAIT)
+        assert (text(result), result["truncated"]) == ("[video/mp4: not text, so the content is not shown]", False)
+        await asyncio.wait_for(site.hung_up.wait(), WAIT)
+
+
 @pytest.mark.spec("TOOL-67")
 @both
 @pytest.mark.parametrize(("size", "truncated"), [(99, False), (100, False), (101, True)])
@@ -138,6 +146,18 @@ async def test_a_body_of_several_gzip_members_is_unpacked_wherever_it_is_cut(cre
         answer = Answer(headers=[*HTML, ("Content-Encoding", "gzip")], pieces=pieces())
         async with web_site(answer) as site:
             assert text(await create(**LOCAL)({"url": site.url()})) == "one two three"
+
+
+@both
+async def test_what_follows_a_compressed_body_counts_against_the_limit_too(create: Factory):
+    async def padded() -> AsyncIterator[bytes]:
+        yield gzip.compress(b"all")
+        async for padding in forever(b"\0" * 1000):
+            yield padding
+
+    async with web_site(Answer(headers=[*HTML, ("Content-Encoding", "gzip")], pieces=padded())) as site:
+        result = await asyncio.wait_for(create(**LOCAL, max_bytes=100_000)({"url": site.url()}), WAIT)
+        assert (text(result), result["truncated"]) == ("all", True)
 
 
 @pytest.mark.spec("TOOL-67")
@@ -203,6 +223,16 @@ async def test_a_broken_answer_is_an_error_that_names_the_host(create: Factory, 
 
 
 @both
+async def test_a_body_in_tiny_chunks_still_ends_at_the_deadline(create: Factory):
+    answer = Answer(headers=CHUNKED, pieces=forever(b"1\r\na\r\n" * 10_000))
+    async with web_site(answer) as site:
+        began = time.monotonic()
+        told = await refused(create(**LOCAL, timeout_ms=500, max_bytes=100_000_000)({"url": site.url()}))
+        assert "did not answer completely within 500 ms" in told
+        assert time.monotonic() - began < 5
+
+
+@both
 async def test_long_headers_that_still_fit_are_cut_for_the_model(create: Factory):
     async with web_site(page("x", headers_too := "text/html; a=" + "b" * 50_000)) as site:
         result = await create(**LOCAL)({"url": site.url()})
@@ -253,8 +283,8 @@ async def test_the_deadline_covers_the_lookup_and_all_redirects_together(create:
     async with web_site(
         Answer(headers=[("Location", "/")], status=302, after_s=0.1)
     ) as site:  # each hop is fast enough
-        told = await refused(create(**LOCAL, timeout_ms=500, max_redirects=100)({"url": site.url()}))
-        assert told == f"'127.0.0.1:{site.port}' did not answer completely within 500 ms."
+        told = await refused(create(**LOCAL, timeout_ms=1_000, max_redirects=100)({"url": site.url()}))
+        assert told == f"'127.0.0.1:{site.port}' did not answer completely within 1000 ms."
         assert len(site.asked) > 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 
@@ -73,6 +74,23 @@ def test_a_bad_number_of_characters_is_refused(value: object):
 def test_turning_off_certificate_checks_takes_a_plain_false(value: object):
     with pytest.raises(ConfigurationError, match="validate_ssl must be True or False"):
         create_http_tool(validate_ssl=value)  # type: ignore[arg-type]
+
+
+@pytest.mark.spec("TOOL-67")
+def test_the_defaults_are_those_that_are_documented():
+    defaults = {name: one.default for name, one in inspect.signature(create_web_fetch_tool).parameters.items()}
+    assert defaults | {"unknown": None} == {
+        "timeout_ms": 30_000,
+        "max_redirects": 10,
+        "max_bytes": 2 * 1024 * 1024,
+        "max_chars": 50_000,
+        "allowed_hosts": None,
+        "blocked_hosts": (),
+        "allow_private": (),
+        "user_agent": "lousho-web-fetch",
+        "resolver": None,
+        "unknown": None,
+    }
 
 
 @pytest.mark.parametrize("create", FACTORIES)

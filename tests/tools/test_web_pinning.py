@@ -223,3 +223,43 @@ print("done")
         timeout=50,
     )
     assert (done.stdout, done.stderr) == ("done\n", "")
+
+
+@pytest.mark.spec("TOOL-67")
+@both
+def test_a_tool_that_goes_with_its_event_loop_leaves_nothing_open(create: Factory):
+    program = f"""
+import asyncio, gc, threading
+from lousho import {create.__name__}
+import web_site
+
+port, over = [], threading.Event()
+
+async def serve():
+    async with web_site.web_site(lambda _: web_site.page("x")) as site:
+        port.append(site.port)
+        up.set()
+        await asyncio.to_thread(over.wait)
+
+async def visit(turns):
+    tool = {create.__name__}(allow_private=["127.0.0.1"])
+    await asyncio.gather(*(tool({{"url": f"http://127.0.0.1:{{port[0]}}/"}}) for _ in range(30)))
+    del tool
+    for _ in range(turns):  # of the loop, before it ends
+        await asyncio.sleep(0)
+
+up = threading.Event()
+server = threading.Thread(target=asyncio.run, args=(serve(),))
+server.start()
+up.wait()
+for turns in range(6):
+    asyncio.run(visit(turns))
+    gc.collect()
+over.set()
+server.join()
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, encoding="utf-8", timeout=50
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")

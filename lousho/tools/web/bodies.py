@@ -5,6 +5,7 @@ Both what comes over the network and what it unpacks to count against the limit.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterable
 from typing import Final, NamedTuple, Protocol
@@ -12,6 +13,8 @@ from typing import Final, NamedTuple, Protocol
 MAX_CODINGS: Final = 2
 """Compressions on top of each other that are undone; nobody needs more."""
 ACCEPT_ENCODING: Final = "gzip, deflate"
+GIVE_WAY: Final = 256
+"""Pieces of a body that are taken in a row before the event loop gets its turn."""
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
@@ -96,8 +99,11 @@ def decoders_of(encoding: str) -> list[_Inflate] | None:
 async def read_body(stream: AsyncIterable[bytes], decoders: list[_Inflate], limit: int) -> Body:
     """Return at most `limit` bytes of a body. Raises `BadEncoding`."""
     body = bytearray()
-    received = 0
+    received = pieces = 0
     async for chunk in stream:
+        pieces += 1
+        if pieces % GIVE_WAY == 0:
+            await asyncio.sleep(0)  # a body in tiny pieces must not keep the event loop, or its own deadline, waiting
         received += len(chunk)
         data = chunk
         cut = False
