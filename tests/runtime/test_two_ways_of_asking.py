@@ -198,17 +198,17 @@ def test_a_model_is_asked_for_a_stream_where_somebody_listens_and_it_can(style, 
 
 @pytest.mark.spec("STRM-60")
 async def test_whether_a_model_streams_is_asked_of_the_model_that_runs():
-    class Asked(Streaming):
-        models: list[str | None] = []  # noqa: RUF012 - one test, one list
+    models: list[str | None] = []
 
+    class Asked(Streaming):
         def supports_streaming(self, model: str | None = None) -> bool:
-            self.models.append(model)
+            models.append(model)
             return model == "quick"
 
     provider: Any = Asked([said("One."), said("Two.")])
     await create_agent(provider=provider, model="quick").stream("go").result
     await create_agent(provider=provider, model="slow").stream("go").result
-    assert set(Asked.models) == {"quick", "slow"}
+    assert set(models) == {"quick", "slow"}
     assert provider.asked == ["stream", "generate"]
 
 

@@ -129,9 +129,7 @@ class SoreText(str):
 class Liar:
     """Says that it is something else, and raises whatever it is asked."""
 
-    @property
-    def __class__(self) -> type:
-        return dict
+    __class__: Any = property(lambda self: dict)
 
     def __len__(self) -> int:
         raise RuntimeError("len")
