@@ -46,6 +46,10 @@ def messages_body(
         body["tools"] = [_tool(tool) for tool in request.tools]
         if request.tool_choice is not None:
             body["tool_choice"] = _tool_choice(request.tool_choice)
+    elif called := _names_called(request.messages):
+        # The API refuses a conversation with tool calls in it, unless it is told of tools.
+        body["tools"] = [_gone(name) for name in called]
+        body["tool_choice"] = {"type": "none"}
     if request.temperature is not None:
         body["temperature"] = request.temperature
     if request.top_p is not None:
@@ -184,6 +188,16 @@ def _tool(tool: ToolDefinition) -> Block:
     if function.description:
         block["description"] = function.description
     return block
+
+
+def _names_called(messages: list[Message]) -> list[str]:
+    """Return the names of the tools that a conversation has calls of, each once."""
+    return list(dict.fromkeys(call.name for message in messages for call in message.tool_calls))
+
+
+def _gone(name: str) -> Block:
+    """Return what stands for a tool that was called before and is not offered now."""
+    return {"name": name, "input_schema": {"type": "object", "properties": {}}, "description": "Not available now."}
 
 
 def _tool_choice(choice: Any) -> Block:
