@@ -19,6 +19,7 @@ from lousho.core.errors import SDKError
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.ids import new_id
 from lousho.core.json_values import clean_text
+from lousho.core.redact import shown
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
@@ -192,7 +193,7 @@ class Approvals:
                 assert step is not None
                 return step, approval
         raise SDKError(
-            f"No approval {approval_id!r} is waiting: it is unknown or was decided before.",
+            f"No approval {shown(approval_id)} is waiting: it is unknown or was decided before.",
             code="LOUSHO_APPROVAL_NOT_FOUND",
         )
 
@@ -200,7 +201,7 @@ class Approvals:
         _, approval = await self._find(approval_id)
         if approval.get("kind") != "question":
             raise SDKError(
-                f"The approval {approval_id!r} is not a question; decide it with approved=True or False.",
+                f"The approval {shown(approval_id)} is not a question; decide it with approved=True or False.",
                 code="LOUSHO_APPROVAL_KIND_MISMATCH",
             )
 
@@ -218,7 +219,7 @@ class Approvals:
         step, approval = await self._find(approval_id)
         if approval.get("kind") == "question" and decision.approved and not decision.note:
             raise SDKError(
-                f"The approval {approval_id!r} is a question; answer it with answer(), or decline with approved=False.",
+                f"The approval {shown(approval_id)} is a question; answer it with answer(), or decline with approved=False.",
                 code="LOUSHO_APPROVAL_KIND_MISMATCH",
             )
         state = _paused_state(step)
@@ -305,6 +306,6 @@ def _apply(state: RunState, step: PausedStepRecord) -> None:
 
 def _conflict(approval_id: str) -> SDKError:
     return SDKError(
-        f"Somebody else decided on {approval_id!r} at the same moment; nothing was run here.",
+        f"Somebody else decided on {shown(approval_id)} at the same moment; nothing was run here.",
         code="LOUSHO_APPROVAL_CONFLICT",
     )

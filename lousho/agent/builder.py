@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from lousho.agent.model_settings import check_model_settings
 from lousho.core.errors import ConfigurationError
+from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 from lousho.tools.definition import Tool
 
@@ -54,7 +55,7 @@ class AgentConfig:
         for name in _TEXTS:
             value = getattr(self, name)
             if not isinstance(value, str) and (value is not None or name == "name"):
-                raise ConfigurationError(f"AgentConfig: {name} must be a text; got {value!r}.", field=name)
+                raise ConfigurationError(f"AgentConfig: {name} must be a text; got {shown(value)}.", field=name)
         if not self.name.strip():
             raise ConfigurationError("AgentConfig: the name is empty.", field="name")
         object.__setattr__(self, "tools", _checked_tools(self.tools))
@@ -67,7 +68,7 @@ class AgentConfig:
             return given
         if not isinstance(given, Mapping):
             raise ConfigurationError(
-                f"agent must be an AgentConfig, as AgentBuilder makes it; got {given!r}. "
+                f"agent must be an AgentConfig, as AgentBuilder makes it; got {shown(given)}. "
                 "An agent of create_agent() runs by its own send() and stream().",
                 field="agent",
             )
@@ -97,13 +98,15 @@ def _checked_tools(given: object) -> dict[str, Tool | None]:
     elif isinstance(given, Iterable) and not isinstance(given, (str, bytes, Tool)):
         pairs = [(one.name, one) if isinstance(one, Tool) else (one, None) for one in cast("Iterable[Any]", given)]
     else:
-        raise ConfigurationError(f"AgentConfig: tools must be tools or names of tools; got {given!r}.", field="tools")
+        raise ConfigurationError(
+            f"AgentConfig: tools must be tools or names of tools; got {shown(given)}.", field="tools"
+        )
     tools: dict[str, Tool | None] = {}
     for name, value in pairs:
         if not isinstance(name, str) or not name or not (value is None or isinstance(value, Tool)):
             raise ConfigurationError(
-                f"AgentConfig: {name if value is None else value!r} is neither a tool nor the name of one. Put @tool above the function, or use "
-                "define_tool().",
+                f"AgentConfig: {shown(name if value is None else value)} is neither a tool nor the name of one. "
+                "Put @tool above the function, or use define_tool().",
                 field="tools",
             )
         if name in tools:

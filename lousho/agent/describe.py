@@ -12,8 +12,8 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from lousho.core.json_values import to_json_value
+from lousho.core.redact import redact
 from lousho.core.usage import camel_case
-from lousho.models.errors import redact
 from lousho.models.resolve import KEY_VARIABLES
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.deps import RunDeps

@@ -27,6 +27,7 @@ from lousho.agent.session import check_session_id
 from lousho.core.errors import ConfigurationError, SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
 from lousho.core.messages import AgentInput
+from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.runtime.agent_run import AgentRun
@@ -249,7 +250,7 @@ def _decided(decision: object, keywords: Mapping[str, Any]) -> dict[str, Any]:
     elif isinstance(decision, Mapping):
         decided = dict(cast("Mapping[str, Any]", decision))
     else:
-        raise _bad_decision(f"A decision is {{'id': ..., 'approved': ..., 'note': ...}}; got {decision!r}.")
+        raise _bad_decision(f"A decision is {{'id': ..., 'approved': ..., 'note': ...}}; got {shown(decision)}.")
     for key in decided:
         if key in ("args", "remember"):
             raise _bad_decision(f"{key!r} cannot be given yet: this version decides with id, approved and note.")

@@ -17,6 +17,7 @@ from lousho.agent.options import OPTION_ALIASES, AgentOptions, DecisionListener,
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.events import ToolDoneEvent, ToolErrorEvent, ToolStartEvent
+from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 from lousho.core.usage import camel_case
 from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse
@@ -309,15 +310,16 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
         call = getattr(function, "__call__", None)  # noqa: B004 - an object with an async __call__ is no listener
         if not callable(function) or inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
             raise ConfigurationError(
-                f"{where}: {key} must be a plain function; it is called without waiting. Got {function!r}.", field=key
+                f"{where}: {key} must be a plain function; it is called without waiting. Got {shown(function)}.",
+                field=key,
             )
     for key in ("stream_model_calls", "throw_on_error"):
         if not isinstance(values.get(key, True), bool):
-            raise ConfigurationError(f"{where}: {key} must be True or False; got {values[key]!r}.", field=key)
+            raise ConfigurationError(f"{where}: {key} must be True or False; got {shown(values[key])}.", field=key)
     steps = values.get("initial_steps", 0)
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
         raise ConfigurationError(
-            f"{where}: initial_steps must be a whole number of at least 0; got {steps!r}.", field="initial_steps"
+            f"{where}: initial_steps must be a whole number of at least 0; got {shown(steps)}.", field="initial_steps"
         )
     check_registry(values.get("tool_registry"), where)
     store = values.get("approval_store")
@@ -329,7 +331,7 @@ def check_registry(registry: object, where: str) -> None:
     """Refuse what is no registry. Raises `LOUSHO_CONFIG_INVALID`."""
     if registry is not None and not isinstance(registry, ToolRegistry):
         raise ConfigurationError(
-            f"{where}: tool_registry must be a ToolRegistry; got {registry!r}.", field="tool_registry"
+            f"{where}: tool_registry must be a ToolRegistry; got {shown(registry)}.", field="tool_registry"
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from lousho.core.errors import ConfigurationError
+from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 from lousho.core.usage import camel_case
 
@@ -89,6 +90,6 @@ def check_model_settings(settings: Any) -> dict[str, Any]:
             )
         problem = _CHECKS[name](value)
         if problem is not None:
-            raise ConfigurationError(f"model_settings: {name} {problem}; got {value!r}.", field=field)
+            raise ConfigurationError(f"model_settings: {name} {problem}; got {shown(value)}.", field=field)
         checked[name] = list(value) if name == "stop" else value
     return checked

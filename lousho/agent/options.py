@@ -18,6 +18,7 @@ from lousho.agent.model_settings import check_model_settings
 from lousho.agent.per_run import PerRun, RunConfigContext, check_function, is_per_run
 from lousho.agent.tool_list import ToolsOption, checked_tools, with_question
 from lousho.core.errors import ConfigurationError
+from lousho.core.redact import shown
 from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.policy.permissions import LONGEST_TTL_MS, PermissionRule, permission_rules
@@ -166,7 +167,7 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
         values["tool_results"] = spill_options(values["tool_results"])
     for key in ("loop_guard", "repair_arguments", "match_tool_names"):
         if not isinstance(values.get(key, True), bool):
-            raise ConfigurationError(f"create_agent: {key} must be True or False; got {values[key]!r}.", field=key)
+            raise ConfigurationError(f"create_agent: {key} must be True or False; got {shown(values[key])}.", field=key)
     values["model_settings"] = check_model_settings(values.get("model_settings"))
     values["permissions"] = permission_rules(values.get("permissions"))
     if is_per_run(values.get("tools")):
@@ -185,7 +186,7 @@ def _check_texts(values: Mapping[str, Any]) -> None:
             check_function(key, value)
         elif not isinstance(value, str):
             or_function = " or a function of the run" if key in PER_RUN_OPTIONS else ""
-            raise ConfigurationError(f"create_agent: {key} must be a text{or_function}; got {value!r}.", field=key)
+            raise ConfigurationError(f"create_agent: {key} must be a text{or_function}; got {shown(value)}.", field=key)
 
 
 def _warn_of_rules_without_tool(rules: Iterable[PermissionRule], tools: Mapping[str, Tool]) -> None:
@@ -206,7 +207,9 @@ def _warn_of_rules_without_tool(rules: Iterable[PermissionRule], tools: Mapping[
 def check_max_steps(value: Any) -> int:
     """Return `value` if it is a whole number of at least 1. Raises `LOUSHO_CONFIG_INVALID`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigurationError(f"max_steps must be a whole number of at least 1; got {value!r}.", field="maxSteps")
+        raise ConfigurationError(
+            f"max_steps must be a whole number of at least 1; got {shown(value)}.", field="maxSteps"
+        )
     return value
 
 
@@ -214,7 +217,7 @@ def check_ttl_ms(value: Any) -> None:
     """Refuse what is no time to live: a number of milliseconds above 0, at most 100 years."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LONGEST_TTL_MS:
         raise ConfigurationError(
-            f"approval_ttl_ms must be a number of milliseconds above 0, at most 100 years; got {value!r}.",
+            f"approval_ttl_ms must be a number of milliseconds above 0, at most 100 years; got {shown(value)}.",
             field="approvalTtlMs",
         )
 
@@ -223,7 +226,7 @@ def check_timeout_ms(value: Any) -> None:
     """Refuse what is no time limit: a number of milliseconds above 0."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
         raise ConfigurationError(
-            f"tool_timeout_ms must be a number of milliseconds above 0; got {value!r}.", field="toolTimeoutMs"
+            f"tool_timeout_ms must be a number of milliseconds above 0; got {shown(value)}.", field="toolTimeoutMs"
         )
 
 
@@ -233,7 +236,8 @@ def spill_options(given: Any) -> SpillOptions:
         return given
     if not isinstance(given, Mapping):
         raise ConfigurationError(
-            f"tool_results must be a mapping with 'spill_dir' and 'above_chars'; got {given!r}.", field="toolResults"
+            f"tool_results must be a mapping with 'spill_dir' and 'above_chars'; got {shown(given)}.",
+            field="toolResults",
         )
     options = cast("Mapping[str, Any]", given)
     known = ("spill_dir", "above_chars")
@@ -243,11 +247,11 @@ def spill_options(given: Any) -> SpillOptions:
     directory, above = options.get("spill_dir"), options.get("above_chars", DEFAULT_MAX_TOOL_RESULT_CHARS)
     if not isinstance(directory, (str, os.PathLike)) or not os.fspath(cast("str", directory)):
         raise ConfigurationError(
-            f"tool_results: 'spill_dir' must be the path of a folder; got {directory!r}.", field="toolResults"
+            f"tool_results: 'spill_dir' must be the path of a folder; got {shown(directory)}.", field="toolResults"
         )
     if isinstance(above, bool) or not isinstance(above, int) or above < SHORTEST_SPILL_CHARS:
         raise ConfigurationError(
-            f"tool_results: 'above_chars' must be a whole number of at least {SHORTEST_SPILL_CHARS}; got {above!r}.",
+            f"tool_results: 'above_chars' must be a whole number of at least {SHORTEST_SPILL_CHARS}; got {shown(above)}.",
             field="toolResults",
         )
     return SpillOptions(directory=Path(cast("str", directory)), above_chars=above)
@@ -258,7 +262,7 @@ def _check_concurrency(value: Any) -> None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ConfigurationError(
-            f"tool_concurrency must be a whole number of at least 1, or 'unbounded'; got {value!r}.",
+            f"tool_concurrency must be a whole number of at least 1, or 'unbounded'; got {shown(value)}.",
             field="toolConcurrency",
         )
 
@@ -266,7 +270,7 @@ def _check_concurrency(value: Any) -> None:
 def _check_result_chars(value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0 or math.isnan(value):
         raise ConfigurationError(
-            f"max_tool_result_chars must be a number above 0 (math.inf for no cap); got {value!r}.",
+            f"max_tool_result_chars must be a number above 0 (math.inf for no cap); got {shown(value)}.",
             field="maxToolResultChars",
         )
 
@@ -284,7 +288,7 @@ def _check_callables(values: Mapping[str, Any]) -> None:
     provider = values.get("provider")
     if provider is not None and (isinstance(provider, str) or not callable(getattr(provider, "generate", None))):
         raise ConfigurationError(
-            f"create_agent: provider must be a provider object with generate() and stream(); got {provider!r}. "
+            f"create_agent: provider must be a provider object with generate() and stream(); got {shown(provider)}. "
             "For a 'provider/model' text use model=.",
             field="provider",
         )

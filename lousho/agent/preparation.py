@@ -15,6 +15,7 @@ from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.ids import new_id
 from lousho.core.json_values import clean_text, to_json_value
 from lousho.core.messages import AgentInput, ContentPart, FilePart, ImagePart, Message, TextPart, coerce_input
+from lousho.core.redact import shown
 from lousho.models.provider import LLMProvider
 from lousho.runtime.deps import Checkpointer, RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
@@ -50,13 +51,13 @@ class CallOptions:
     ) -> CallOptions:
         """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
         if model is not None and not (isinstance(model, str) and model.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"model must be a text; got {model!r}.", field="model")
+            raise ConfigurationError(f"model must be a text; got {shown(model)}.", field="model")
         if instructions is not None and not isinstance(instructions, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"instructions must be a text; got {instructions!r}.", field="instructions")
+            raise ConfigurationError(f"instructions must be a text; got {shown(instructions)}.", field="instructions")
         if metadata is not None and not isinstance(metadata, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"metadata must be a mapping; got {metadata!r}.", field="metadata")
+            raise ConfigurationError(f"metadata must be a mapping; got {shown(metadata)}.", field="metadata")
         if signal is not None and not isinstance(signal, CancelSignal):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ConfigurationError(f"signal must be a CancelSignal; got {signal!r}.", field="signal")
+            raise ConfigurationError(f"signal must be a CancelSignal; got {shown(signal)}.", field="signal")
         return cls(
             signal=signal,
             max_steps=None if max_steps is None else check_max_steps(max_steps),
@@ -114,7 +115,7 @@ def _storable_part(part: object) -> ContentPart:
         return TextPart(clean_text(part.text))
     if isinstance(part, (ImagePart, FilePart)):
         return part
-    raise ConfigurationError(f"The input has a content part that is none: {part!r}.", field="input")
+    raise ConfigurationError(f"The input has a content part that is none: {shown(part)}.", field="input")
 
 
 def new_state(

@@ -14,6 +14,7 @@ from lousho.core.errors import SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput, Message
+from lousho.core.redact import shown
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
 from lousho.runtime.deps import RunDeps
@@ -33,7 +34,7 @@ def check_session_id(session_id: str) -> str:
     """Return `session_id` if it can be one. Raises `LOUSHO_SESSION_ID_INVALID`."""
     if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise SDKError(
-            f"{session_id!r} cannot be a session id: use 1 to 128 letters, digits, '_' or '-'.",
+            f"{shown(session_id)} cannot be a session id: use 1 to 128 letters, digits, '_' or '-'.",
             code="LOUSHO_SESSION_ID_INVALID",
         )
     return session_id

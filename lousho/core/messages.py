@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias, cast
 
 from lousho.core.errors import ConfigurationError
+from lousho.core.redact import shown
 
 Role = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
@@ -156,8 +157,9 @@ class Message:
         if isinstance(data, Message):
             return data
         if not isinstance(data, Mapping) or data.get("role") not in ROLES:  # pyright: ignore[reportUnnecessaryIsInstance]
+            got = data.get("role", data) if isinstance(data, Mapping) else data  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(
-                f"A message needs a 'role' that is one of {', '.join(ROLES)}; got {_shown(data)}.", field="messages"
+                f"A message needs a 'role' that is one of {', '.join(ROLES)}; got {shown(got)}.", field="messages"
             )
         content: Any = data.get("content", "")
         calls: Any = data.get("toolCalls") or data.get("tool_calls")
@@ -207,7 +209,7 @@ def coerce_input(value: AgentInput) -> list[Message]:
         return [Message("user", value)]
     if isinstance(value, (bytes, Mapping)) or not isinstance(value, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(
-            f"The input must be a text, a list of content parts or a list of messages; got {_shown(value)}.",
+            f"The input must be a text, a list of content parts or a list of messages; got {shown(value)}.",
             field="input",
         )
     items: list[Any] = list(value)
@@ -230,7 +232,7 @@ def _content(value: Any) -> Content:
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return tuple(_part(part) for part in cast("Sequence[Any]", value))
     raise ConfigurationError(
-        f"A message's content must be a text or a list of parts; got {_shown(value)}.", field="content"
+        f"A message's content must be a text or a list of parts; got {shown(value)}.", field="content"
     )
 
 
@@ -253,26 +255,26 @@ def _part(value: Any) -> ContentPart:
     except KeyError as missing:
         raise ConfigurationError(f"A {kind} part lacks {missing.args[0]!r}.", field="content") from None
     raise ConfigurationError(
-        f"A content part must have the type 'text', 'image' or 'file'; got {_shown(value)}.", field="content"
+        f"A content part must have the type 'text', 'image' or 'file'; got {shown(value)}.", field="content"
     )
 
 
 def _items(value: Any, name: str) -> Sequence[Any]:
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return cast("Sequence[Any]", value)
-    raise ConfigurationError(f"A message's {name!r} must be a list; got {_shown(value)}.", field=name)
+    raise ConfigurationError(f"A message's {name!r} must be a list; got {shown(value)}.", field=name)
 
 
 def _text_or_none(value: Any, name: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
-    raise ConfigurationError(f"A message's {name!r} must be a text; got {_shown(value)}.", field=name)
+    raise ConfigurationError(f"A message's {name!r} must be a text; got {shown(value)}.", field=name)
 
 
 def _mapping_or_none(value: Any) -> Mapping[str, Any] | None:
     if value is None or isinstance(value, Mapping):
         return cast("Mapping[str, Any] | None", value)
-    raise ConfigurationError(f"A message's 'metadata' must be an object; got {_shown(value)}.", field="metadata")
+    raise ConfigurationError(f"A message's 'metadata' must be an object; got {shown(value)}.", field="metadata")
 
 
 def _tool_call(value: Any) -> ToolCall:
@@ -283,7 +285,7 @@ def _tool_call(value: Any) -> ToolCall:
         return ToolCall(str(value["id"]), FunctionCall(str(function["name"]), str(function.get("arguments") or "{}")))
     except (KeyError, TypeError, AttributeError):
         raise ConfigurationError(
-            f"A tool call needs 'id' and 'function' with a 'name'; got {_shown(value)}.", field="toolCalls"
+            f"A tool call needs 'id' and 'function' with a 'name'; got {shown(value)}.", field="toolCalls"
         ) from None
 
 
@@ -291,7 +293,7 @@ def _reasoning(value: Any) -> ReasoningBlock:
     if isinstance(value, ReasoningBlock):
         return value
     if not isinstance(value, Mapping):
-        raise ConfigurationError(f"A reasoning block must be an object; got {_shown(value)}.", field="reasoning")
+        raise ConfigurationError(f"A reasoning block must be an object; got {shown(value)}.", field="reasoning")
     block = cast("Mapping[str, Any]", value)
     signature, redacted = (_text_or_none(block.get(name), name) for name in ("signature", "redactedData"))
     return ReasoningBlock(str(block.get("text", "")), signature, redacted)
@@ -311,14 +313,9 @@ def _unblob(value: Any) -> str | bytes:
         with suppress(ValueError):
             return base64.b64decode(encoded)
     raise ConfigurationError(
-        f"The data of a part must be a text, bytes or {{'$bytes': <base64>}}; got {_shown(value)}.", field="content"
+        f"The data of a part must be a text, bytes or {{'$bytes': <base64>}}; got {shown(value)}.", field="content"
     )
 
 
 def _drop_none(data: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in data.items() if value is not None}
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -24,6 +24,7 @@ from lousho.core.errors import (
     bare_message,
     never_wrap,
 )
+from lousho.core.redact import redact
 from lousho.models.network import NetworkFailure, network_failure_of
 
 MAX_MESSAGE_CHARS = 2_000
@@ -75,11 +76,6 @@ _TYPE_STATUS = {
     "timeout_error": 504,
     "overloaded_error": 529,
 }
-_SECRETS = re.compile(
-    r"(?P<scheme>\bBearer\s+)[\w.~+/=-]{8,}|\b(?:sk|pk|rk)-[\w*-]{6,}|\bAIza[\w-]{20,}|\bgh[pousr]_\w{20,}"
-    r"|\bxox[abprs]-[\w-]{10,}|\bgsk_\w{10,}",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,14 +216,6 @@ def snippet_of(body: bytes) -> str:
     """Return the beginning of a body on one line, for a message about an answer that makes no sense."""
     text = " ".join(body[: MAX_SNIPPET_CHARS * 4].decode("utf-8", "replace").split())
     return text if len(text) <= MAX_SNIPPET_CHARS else f"{text[:MAX_SNIPPET_CHARS]}..."
-
-
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with the given secrets, and whatever looks like an API key, replaced by `[REDACTED]`."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "[REDACTED]")
-    return _SECRETS.sub(lambda match: f"{match['scheme'] or ''}[REDACTED]", text)
 
 
 def _vendor_error(error: Mapping[str, Any]) -> VendorError:

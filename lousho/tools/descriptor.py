@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 from lousho.core.errors import ConfigurationError
 from lousho.core.json_schema import Schema, object_schema_of
 from lousho.core.json_values import JsonObject, to_json_value
+from lousho.core.redact import shown
 from lousho.tools.tool_options import ALIASES, OPTIONS, check_name, refuse_unknown
 from lousho.tools.tool_type import Tool
 
@@ -150,11 +151,10 @@ def _camel(name: str) -> str:
 
 def _no_tool(value: object, where: str) -> ConfigurationError:
     if isinstance(value, (list, tuple)):
-        shown, advice = "a list inside the list", "Put a star before it: tools=[*these, other]."
+        what, advice = "a list inside the list", "Put a star before it: tools=[*these, other]."
     elif isinstance(value, FunctionType):
-        shown, advice = f"{value.__name__}()", "Put @tool above the function, or use define_tool()."
+        what, advice = f"{value.__name__}()", "Put @tool above the function, or use define_tool()."
     else:
-        text = repr(value)
-        shown = text if len(text) <= 80 else f"{text[:80]}..."
+        what = shown(value)
         advice = "Put @tool above the function, or use define_tool()."
-    return ConfigurationError(f"{where}: {shown} is not a tool. {advice}", field="tools")
+    return ConfigurationError(f"{where}: {what} is not a tool. {advice}", field="tools")

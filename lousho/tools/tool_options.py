@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
 from lousho.core.errors import ConfigurationError
+from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 
 NeedsApproval: TypeAlias = "bool | Callable[..., Any]"
@@ -53,7 +54,6 @@ ALIASES: Mapping[str, str] = {
 }
 _NOT_YET = {"defer_loading": "this version has no tool search, so the model is told of every tool"}
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_LONGEST_SHOWN = 80
 
 
 def refuse_unknown(keys: Iterable[object], where: str, known: Iterable[str] = OPTIONS) -> None:
@@ -82,7 +82,7 @@ def check_options(
         )
     if not callable(execute):
         raise ConfigurationError(
-            f"The tool {name!r} needs a function as execute; got {_shown(execute)}.", field="execute"
+            f"The tool {name!r} needs a function as execute; got {shown(execute)}.", field="execute"
         )
     _check(name, "needs_approval", options, "True, False or a function of the arguments", _is_gate)
     _check(name, "display_name", options, "a text", lambda value: value is None or isinstance(value, str))
@@ -106,7 +106,7 @@ def check_name(name: object, named_by: str = "") -> None:
         return
     advice = f" It comes from {named_by}: pass name=." if named_by else ""
     raise ConfigurationError(
-        f"The tool name {_shown(name)} does not fit: use 1 to 64 letters of a to z, digits, '_' or '-'.{advice}",
+        f"The tool name {shown(name)} does not fit: use 1 to 64 letters of a to z, digits, '_' or '-'.{advice}",
         field="name",
     )
 
@@ -127,7 +127,7 @@ def merged_metadata(
 
 def _check(name: object, key: str, options: Mapping[str, object], wanted: str, fits: Callable[[object], bool]) -> None:
     if key in options and not fits(options[key]):
-        raise ConfigurationError(f"The tool {name!r}: {key} must be {wanted}; got {_shown(options[key])}.", field=key)
+        raise ConfigurationError(f"The tool {name!r}: {key} must be {wanted}; got {shown(options[key])}.", field=key)
 
 
 def _is_gate(value: object) -> bool:
@@ -142,11 +142,6 @@ def _is_time(value: object) -> bool:
 
 def _is_mapping(value: object) -> bool:
     return value is None or isinstance(value, Mapping)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _plain(name: str) -> str:
