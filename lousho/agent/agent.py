@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, Unpack
 from weakref import WeakValueDictionary
 
 from lousho.agent.approvals import Approvals
 from lousho.agent.call_options import SendOptions, StreamOptions, given_options
-from lousho.agent.call_tools import tools_of_run
+from lousho.agent.call_tools import ToolsOfCall, tools_of_run
 from lousho.agent.checkpoints import AgentCheckpoints
 from lousho.agent.models import AgentModels
 from lousho.agent.options import (
@@ -30,7 +31,7 @@ from lousho.agent.preparation import (
 from lousho.agent.run_config import Resolved, resolve_options
 from lousho.agent.running import start_run, tell_of_no_run
 from lousho.agent.session import Session, check_session_id
-from lousho.agent.tool_list import ToolsOption
+from lousho.agent.tool_list import ToolsOption, without_question
 from lousho.core.cancel import AbortError, CancelSignal
 from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent
@@ -138,9 +139,9 @@ class Agent:
         self.options = options
         """What the agent was built from; `with_options()` builds a changed one."""
         self._models = AgentModels(options)
-        self.store = options.store or memory_store()
+        self.store = memory_store() if options.store is None else options.store  # an empty store may count as false
         """Where sessions and paused runs are kept."""
-        self._approval_store = options.approval_store or self.store.approvals
+        self._approval_store = self.store.approvals if options.approval_store is None else options.approval_store
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self.approvals = Approvals(self)
         """Lists and decides what paused runs wait for."""
@@ -194,6 +195,8 @@ class Agent:
             options.pop("model")
         if "prompt" in changes:
             options.pop("instructions")
+        if self.options.ask_question and "tools" not in self.options.per_run:
+            options["tools"] = without_question(self.options.own_tools)  # it is added again where it is still wanted
         return create_agent(**{**options, **changes})
 
     async def send(self, input: AgentInput, **options: Unpack[SendOptions]) -> RunResult:  # noqa: A002
@@ -357,7 +360,8 @@ class Agent:
         try:
             resolved = await self._resolve(state, call, channel.signal)
         except Aborted:
-            resolved = Resolved()
+            # It ends before it takes any tool, so a name that only a function could give is no mistake of the call.
+            resolved, call = Resolved(), replace(call, tools=ToolsOfCall())
         return self.run_dependencies(state, call, channel, resolved)
 
     def _resolve(self, state: RunState, call: CallOptions, signal: CancelSignal) -> Awaitable[Resolved]:

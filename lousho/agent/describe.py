@@ -6,7 +6,6 @@ Source: agents page ("Looking inside").
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lousho.core.json_values import to_json_value
 from lousho.core.redact import redact
 from lousho.core.usage import camel_case
-from lousho.models.resolve import KEY_VARIABLES
+from lousho.models.resolve import keys_in_environment
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.model_output import default_model, provider_name
@@ -103,7 +102,7 @@ def _store_name(store: object) -> str:
 
 
 def _without_secrets(described: dict[str, Any]) -> dict[str, Any]:
-    secrets = [value for name in KEY_VARIABLES.values() if (value := os.environ.get(name, "").strip())]
+    secrets = keys_in_environment()
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):

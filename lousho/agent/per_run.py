@@ -16,6 +16,8 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, bare_message, never_wrap
 from lousho.core.events import error_name
 from lousho.core.messages import Message
+from lousho.core.redact import redact
+from lousho.models.resolve import keys_in_environment
 from lousho.runtime.arguments import copied
 from lousho.runtime.racing import Aborted, unless_aborted
 from lousho.tools.definition import Tool
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MOST_SHOWN_CHARS = 500
+_MOST_READ_CHARS = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +105,7 @@ async def value_of(field: str, function: Callable[..., Any], state: RunState, si
 
 def resolver_failed(field: str, error: BaseException) -> ConfigurationError:
     """Return the error of a function that raised, or that returned what the option cannot be."""
-    from lousho.models.errors import redact
-
-    shown = redact(bare_message(error))[:_MOST_SHOWN_CHARS]
+    shown = redact(bare_message(error)[:_MOST_READ_CHARS], keys_in_environment())[:_MOST_SHOWN_CHARS]
     return ConfigurationError(
         f"The function for {field!r} failed: {error_name(error)}: {shown}",
         field=field,
@@ -115,7 +116,11 @@ def resolver_failed(field: str, error: BaseException) -> ConfigurationError:
 
 async def _called(function: Callable[..., Any], context: RunConfigContext) -> Any:
     value = function(context)
-    return await value if inspect.isawaitable(value) else value
+    if inspect.isawaitable(value):
+        value = await value
+    if inspect.iscoroutine(value):
+        value.close()  # an unusable value like any other, which nobody will await
+    return value
 
 
 def _asked(state: RunState) -> list[Message]:

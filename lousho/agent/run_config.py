@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,8 @@ def _model(value: Any, models: AgentModels) -> str:
 def _tools(value: Any, options: AgentOptions) -> dict[str, Tool]:
     try:
         return with_question(checked_tools(value, where="what it returned"), ask_question=options.ask_question)
-    except Exception as error:  # a mistake in the value, or an iterator of the application that fails
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        # A mistake in the value, or an iterator of the application that ends like that; nothing is awaited here.
         raise resolver_failed("tools", error) from error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, TypeAlias, cast
 
 from lousho.core.errors import ConfigurationError
@@ -34,8 +35,18 @@ def checked_tools(given: Any, *, where: str, field: str = "tools") -> dict[str, 
     return tools
 
 
+def without_question(tools: Mapping[str, Tool]) -> dict[str, Tool]:
+    """Leave out what `with_question()` added."""
+    return {name: tool for name, tool in tools.items() if tool is not _question()}
+
+
 def with_question(tools: dict[str, Tool], *, ask_question: bool) -> dict[str, Tool]:
     """Add the tool that asks the user where the agent has it, unless there is one of that name."""
     if ask_question and ASK_QUESTION not in tools:
-        tools[ASK_QUESTION] = ask_question_tool()
+        tools[ASK_QUESTION] = _question()
     return tools
+
+
+@cache
+def _question() -> Tool:
+    return ask_question_tool()

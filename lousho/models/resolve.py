@@ -126,6 +126,11 @@ def default_model_from_environment(env: Mapping[str, str] | None = None) -> str 
     return next((model for variable, model in _FROM_ENVIRONMENT if values.get(variable, "").strip()), None)
 
 
+def keys_in_environment() -> list[str]:
+    """Return the keys of providers that the environment has, for `lousho.core.redact.redact()`."""
+    return [key for variable in KEY_VARIABLES.values() if (key := os.environ.get(variable, "").strip())]
+
+
 def missing_model_error(subject: str = "create_agent()") -> ConfigurationError:
     """Return the error for an agent without a model: `LOUSHO_CONFIG_MISSING_PROVIDER`, with all the fixes.
 
