@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 from weakref import WeakValueDictionary
 
 from lousho.agent.approvals import Approvals
-from lousho.agent.call_options import SendOptions, StreamOptions, given_options
+from lousho.agent.call_options import SendOptions, StreamOptions, given_options, take_throw_on_error
 from lousho.agent.call_tools import ToolsOfCall, tools_of_run
 from lousho.agent.checkpoints import AgentCheckpoints
 from lousho.agent.models import AgentModels
@@ -221,7 +221,7 @@ class Agent:
         `throw_on_error=False`. Must be called inside a running event loop. Source: agents page.
         """
         given = given_options(options, StreamOptions, "stream")
-        throw_on_error = bool(given.pop("throw_on_error", True))
+        throw_on_error = take_throw_on_error(given)
         call = self.checked_call(given)
         state = new_state(self.options, checked_input(input), call)
 

@@ -13,6 +13,7 @@ from lousho.agent.options import KNOWN_OPTIONS, OPTION_ALIASES
 from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError
+from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 
 _ALIASES = {
@@ -92,6 +93,14 @@ def given_options(options: Mapping[str, Any], known: type, where: str) -> dict[s
         if value is not None and key not in names:
             raise ConfigurationError(f"{where}: {_unknown(key, list(names))}.", field=key)
     return {key: value for key, value in options.items() if value is not None}
+
+
+def take_throw_on_error(options: dict[str, Any]) -> bool:
+    """Take `throw_on_error` out of the options of a stream. Raises `LOUSHO_CONFIG_INVALID`."""
+    value = options.pop("throw_on_error", True)
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"throw_on_error must be True or False; got {shown(value)}.", field="throwOnError")
+    return value
 
 
 def _unknown(key: str, names: list[str]) -> str:

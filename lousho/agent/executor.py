@@ -14,16 +14,17 @@ from typing import Any, NoReturn, Unpack, cast
 from lousho.agent.builder import AgentConfig
 from lousho.agent.executor_agents import ContinuedAgent, ExecutorAgent, NoApprovalStore, Wiring, no_store
 from lousho.agent.executor_options import (
+    NEEDED_OF_APPROVAL_STORES,
     ExecuteOptions,
     ExecutorOptions,
     ResumeExecuteOptions,
     StreamExecuteOptions,
-    check_approval_store,
     check_registry,
 )
 from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
 from lousho.agent.running import start_run
 from lousho.agent.session import check_session_id
+from lousho.agent.store_options import check_approval_store
 from lousho.core.errors import ConfigurationError, SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
 from lousho.core.messages import AgentInput
@@ -232,7 +233,7 @@ def _continued(
     given = ExecutorOptions.check(options, ResumeExecuteOptions, where)
     if store is None:
         raise no_store(f"{where} has")
-    check_approval_store(store, where)
+    check_approval_store(store, where, NEEDED_OF_APPROVAL_STORES)
     check_registry(registry, where)
     wiring = Wiring(
         provider=_provider(provider, where),

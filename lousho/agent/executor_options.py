@@ -14,6 +14,7 @@ from typing import Any, Literal, TypedDict, cast
 
 from lousho.agent.builder import AgentConfig
 from lousho.agent.options import OPTION_ALIASES, AgentOptions, DecisionListener, ToolErrorMessage, check_options
+from lousho.agent.store_options import check_approval_store
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.events import ToolDoneEvent, ToolErrorEvent, ToolStartEvent
@@ -106,6 +107,7 @@ OBSERVERS = ("on_llm_request", "on_llm_response", "on_tool_call", "on_tool_resul
 _OWN = frozenset(
     {
         *OBSERVERS,
+        "approval_store",
         "initial_steps",
         "max_tokens",
         "metadata",
@@ -118,7 +120,7 @@ _OWN = frozenset(
         "tool_registry",
     }
 )
-"""Options that `create_agent()` does not have under this name."""
+"""Options that `create_agent()` does not have under this name, or is given otherwise."""
 _KEPT = (
     "max_steps",
     "model_settings",
@@ -133,6 +135,9 @@ _KEPT = (
     "redact_content",
 )
 """Options of a run that its continuation keeps unless it is given others."""
+
+NEEDED_OF_APPROVAL_STORES = ("save", "load", "claim")
+"""What the executor needs of an approval store. With `list()` it also refuses a run under an id that waits."""
 
 _OF_THE_AGENT = {
     "name": "set_name()",
@@ -324,7 +329,7 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
     check_registry(values.get("tool_registry"), where)
     store = values.get("approval_store")
     if store is not None:
-        check_approval_store(store, where)
+        check_approval_store(store, where, NEEDED_OF_APPROVAL_STORES)
 
 
 def check_registry(registry: object, where: str) -> None:
@@ -332,16 +337,4 @@ def check_registry(registry: object, where: str) -> None:
     if registry is not None and not isinstance(registry, ToolRegistry):
         raise ConfigurationError(
             f"{where}: tool_registry must be a ToolRegistry; got {shown(registry)}.", field="tool_registry"
-        )
-
-
-def check_approval_store(store: object, where: str) -> None:
-    """Refuse what is no approval store, such as a whole `AgentStore`. Raises `LOUSHO_CONFIG_INVALID`."""
-    lacking = [name for name in ("save", "load", "claim") if not callable(getattr(store, name, None))]
-    if lacking:
-        part = " An AgentStore has one: pass its `approvals`." if hasattr(store, "approvals") else ""
-        raise ConfigurationError(
-            f"{where}: approval_store must have save(), load() and claim(); {type(store).__name__} has no "
-            f"{lacking[0]}().{part}",
-            field="approval_store",
         )

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, cast
 
 from lousho.agent.model_settings import check_model_settings
 from lousho.agent.per_run import PerRun, RunConfigContext, check_function, is_per_run
+from lousho.agent.store_options import check_approval_store, check_store
 from lousho.agent.tool_list import ToolsOption, checked_tools, with_question
 from lousho.core.errors import ConfigurationError
 from lousho.core.redact import shown
@@ -38,6 +39,7 @@ DEFAULT_MAX_STEPS = 10
 DEFAULT_MAX_TOOL_RESULT_CHARS = 50_000
 PER_RUN_OPTIONS = ("model", "instructions", "tools")
 """The options that may be functions of the run."""
+_SWITCHES = ("ask_question", "loop_guard", "repair_arguments", "match_tool_names", "redact_content")
 SHORTEST_SPILL_CHARS = 1_000
 """Below this the note that stands for a spilled result would be longer than the result."""
 
@@ -159,13 +161,17 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
     _check_concurrency(values.get("tool_concurrency", "unbounded"))
     _check_result_chars(values.get("max_tool_result_chars", DEFAULT_MAX_TOOL_RESULT_CHARS))
     _check_callables(values)
+    if "store" in values:
+        check_store(values["store"], "create_agent")
+    if "approval_store" in values:
+        check_approval_store(values["approval_store"], "create_agent")
     if "approval_ttl_ms" in values:
         check_ttl_ms(values["approval_ttl_ms"])
     if "tool_timeout_ms" in values:
         check_timeout_ms(values["tool_timeout_ms"])
     if "tool_results" in values:
         values["tool_results"] = spill_options(values["tool_results"])
-    for key in ("loop_guard", "repair_arguments", "match_tool_names"):
+    for key in _SWITCHES:
         if not isinstance(values.get(key, True), bool):
             raise ConfigurationError(f"create_agent: {key} must be True or False; got {shown(values[key])}.", field=key)
     values["model_settings"] = check_model_settings(values.get("model_settings"))
@@ -174,7 +180,7 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
         check_function("tools", values["tools"])
     else:
         tools = checked_tools(values.get("tools", ()), where="create_agent")
-        values["tools"] = with_question(tools, ask_question=bool(values.get("ask_question")))
+        values["tools"] = with_question(tools, ask_question=values.get("ask_question", False))
         _warn_of_rules_without_tool(values["permissions"], values["tools"])
     return AgentOptions(**values)
 
