@@ -6,15 +6,13 @@ Source: approvals page.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from lousho.agent.call_options import AnswerOptions, ResolveOptions, given_options
-from lousho.agent.call_tools import CallToolsOption, tools_of_run
+from lousho.agent.call_options import AnswerOptions, DecisionOptions, ResolveOptions, given_options
+from lousho.agent.call_tools import tools_of_run
 from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of, listeners_of
 from lousho.agent.running import start_run
-from lousho.agent.tool_list import ToolsOption
-from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.ids import new_id
@@ -88,77 +86,47 @@ class Approvals:
             return None
         return PendingApproval.of(approval, step.session_id)
 
-    async def resolve(
-        self,
-        *,
-        id: str,  # noqa: A002 - the documented name
-        approved: bool,
-        note: str | None = None,
-        signal: CancelSignal | None = None,
-        tools: CallToolsOption | None = None,
-        extra_tools: ToolsOption | None = None,
-    ) -> RunResult:
+    async def resolve(self, **decision: Unpack[ResolveOptions]) -> RunResult:
         """Decide a call and continue its run; returns the continued run's result, which may be the next pause.
 
-        While other calls of the same step are undecided nothing runs and the result is `awaiting-approval` again.
-        `note` reaches the tool (approved) or the model (rejected). A run that was started with tools of its own gets the
-        same ones again as `tools` and `extra_tools`. Raises `LOUSHO_APPROVAL_NOT_FOUND`, `LOUSHO_APPROVAL_CONFLICT`,
-        `LOUSHO_RESUME_TOOL_MISSING`, `LOUSHO_CONFIG_RESOLVER_FAILED`; after any of them the call is still undecided.
+        `id` and `approved` are required. While other calls of the same step are undecided nothing runs and the result is
+        `awaiting-approval` again. `note` reaches the tool (approved) or the model (rejected). A run that was started with
+        tools of its own gets the same ones again as `tools` and `extra_tools`; `signal` stops it.
+
+        Raises `LOUSHO_APPROVAL_DECISION_INVALID`, `LOUSHO_CONFIG_INVALID`, `LOUSHO_APPROVAL_NOT_FOUND`,
+        `LOUSHO_APPROVAL_KIND_MISMATCH` (a bare yes to a question), `LOUSHO_APPROVAL_CONFLICT`,
+        `LOUSHO_RESUME_TOOL_MISSING`, `LOUSHO_CONFIG_RESOLVER_FAILED`, `LOUSHO_SESSION_BUSY` (the session's transcript was
+        changed meanwhile); after any of them but a conflict the call is still undecided.
         """
-        call = CallOptions.check(signal=signal, tools=tools, extra_tools=extra_tools)
-        return await self._decide(new_id("run"), id, _decision(approved, note), call, RunChannel.silent(call))
+        given = _Given.check(decision, ResolveOptions, "approvals.resolve")
+        return await self._decide(given, new_id("run"), RunChannel.silent(given.call))
 
-    async def answer(
-        self,
-        *,
-        id: str,  # noqa: A002 - the documented name
-        answer: str,
-        signal: CancelSignal | None = None,
-        tools: CallToolsOption | None = None,
-        extra_tools: ToolsOption | None = None,
-    ) -> RunResult:
-        """Answer a question and continue its run. Raises `LOUSHO_APPROVAL_KIND_MISMATCH` when it is not a question."""
-        await self._check_question(id)
-        return await self.resolve(
-            id=id, approved=True, note=answer, signal=signal, tools=tools, extra_tools=extra_tools
-        )
+    async def answer(self, **answer: Unpack[AnswerOptions]) -> RunResult:
+        """Answer a question and continue its run; `id` and `answer` are required, the rest is as for `resolve()`.
 
-    def stream_resolve(
-        self,
-        *,
-        id: str,  # noqa: A002 - the documented name
-        approved: bool,
-        note: str | None = None,
-        signal: CancelSignal | None = None,
-        tools: CallToolsOption | None = None,
-        extra_tools: ToolsOption | None = None,
-    ) -> AgentRun:
-        """Decide a call and stream its continued run; the iteration ends normally even when the run fails."""
-        call = CallOptions.check(signal=signal, tools=tools, extra_tools=extra_tools)
-        return self._stream(id, _decision(approved, note), call, question=False)
+        Raises what `resolve()` raises, `LOUSHO_APPROVAL_KIND_MISMATCH` when the call is not a question.
+        """
+        given = _Given.check(answer, AnswerOptions, "approvals.answer")
+        return await self._decide(given, new_id("run"), RunChannel.silent(given.call))
 
-    def stream_answer(
-        self,
-        *,
-        id: str,  # noqa: A002 - the documented name
-        answer: str,
-        signal: CancelSignal | None = None,
-        tools: CallToolsOption | None = None,
-        extra_tools: ToolsOption | None = None,
-    ) -> AgentRun:
-        """Answer a question and stream its continued run."""
-        call = CallOptions.check(signal=signal, tools=tools, extra_tools=extra_tools)
-        return self._stream(id, _decision(True, answer), call, question=True)
+    def stream_resolve(self, **decision: Unpack[ResolveOptions]) -> AgentRun:
+        """Decide a call and stream its continued run; the iteration ends normally even when the run fails.
 
-    def _stream(self, approval_id: str, decision: Decision, call: CallOptions, *, question: bool) -> AgentRun:
+        Arguments as for `resolve()`, checked here and now.
+        """
+        return self._stream(_Given.check(decision, ResolveOptions, "approvals.stream_resolve"))
+
+    def stream_answer(self, **answer: Unpack[AnswerOptions]) -> AgentRun:
+        """Answer a question and stream its continued run; arguments as for `answer()`, checked here and now."""
+        return self._stream(_Given.check(answer, AnswerOptions, "approvals.stream_answer"))
+
+    def _stream(self, given: _Given) -> AgentRun:
         run_id = new_id("run")
 
         async def start(channel: RunChannel) -> RunResult:
-            if question:
-                await self._check_question(approval_id)
-            return await self._decide(run_id, approval_id, decision, call, channel)
+            return await self._decide(given, run_id, channel)
 
-        return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False)
+        return start_run(run_id, self._agent.options, given.call.signal, start, throw_on_error=False)
 
     def list_sync(self) -> list[PendingApproval]:
         """Blocking twin of `list()`."""
@@ -166,19 +134,18 @@ class Approvals:
 
     def resolve_sync(self, **decision: Unpack[ResolveOptions]) -> RunResult:
         """Blocking twin of `resolve()`."""
-        return run_blocking(self.resolve(**given_options(decision, ResolveOptions, "approvals.resolve_sync")))
+        return run_blocking(self.resolve(**decision))
 
     def answer_sync(self, **answer: Unpack[AnswerOptions]) -> RunResult:
         """Blocking twin of `answer()`."""
-        return run_blocking(self.answer(**given_options(answer, AnswerOptions, "approvals.answer_sync")))
+        return run_blocking(self.answer(**answer))
 
     def stream_resolve_sync(self, **decision: Unpack[ResolveOptions]) -> BlockingStream[AgentEvent]:
         """Blocking twin of `stream_resolve()`: yields the continued run's events."""
-        given = given_options(decision, ResolveOptions, "approvals.stream_resolve_sync")
         holder: list[AgentRun] = []
 
         def open_stream() -> AgentRun:
-            holder.append(self.stream_resolve(**given))
+            holder.append(self.stream_resolve(**decision))
             return holder[0]
 
         async def close() -> None:
@@ -188,40 +155,27 @@ class Approvals:
 
     async def _find(self, approval_id: str) -> tuple[PausedStepRecord, dict[str, Any]]:
         step = await self._agent.approval_store.load(str(approval_id).rpartition(".")[0])
-        for approval in step.approvals if step is not None else ():
-            if approval["id"] == approval_id and approval.get("decision") is None:
-                assert step is not None
-                return step, approval
+        if step is not None:
+            # A copy: the store may hand out what it keeps, and a decision that fails must leave that undecided.
+            step = replace(step, approvals=[dict(approval) for approval in step.approvals])
+            for approval in step.approvals:
+                if approval["id"] == approval_id and approval.get("decision") is None:
+                    return step, approval
         raise SDKError(
             f"No approval {shown(approval_id)} is waiting: it is unknown or was decided before.",
             code="LOUSHO_APPROVAL_NOT_FOUND",
         )
 
-    async def _check_question(self, approval_id: str) -> None:
-        _, approval = await self._find(approval_id)
-        if approval.get("kind") != "question":
-            raise SDKError(
-                f"The approval {shown(approval_id)} is not a question; decide it with approved=True or False.",
-                code="LOUSHO_APPROVAL_KIND_MISMATCH",
-            )
-
-    async def _decide(
-        self, run_id: str, approval_id: str, decision: Decision, call: CallOptions, channel: RunChannel
-    ) -> RunResult:
+    async def _decide(self, given: _Given, run_id: str, channel: RunChannel) -> RunResult:
         try:
-            return await self._decided(run_id, approval_id, decision, call, channel)
+            return await self._decided(given, run_id, channel)
         finally:
             channel.signal.detach()
 
-    async def _decided(
-        self, run_id: str, approval_id: str, decision: Decision, call: CallOptions, channel: RunChannel
-    ) -> RunResult:
-        step, approval = await self._find(approval_id)
-        if approval.get("kind") == "question" and decision.approved and not decision.note:
-            raise SDKError(
-                f"The approval {shown(approval_id)} is a question; answer it with answer(), or decline with approved=False.",
-                code="LOUSHO_APPROVAL_KIND_MISMATCH",
-            )
+    async def _decided(self, given: _Given, run_id: str, channel: RunChannel) -> RunResult:
+        call, decision = given.call, given.decision
+        step, approval = await self._find(given.id)
+        given.check_kind(approval)
         state = _paused_state(step)
         options = self._agent.options
         if "tools" not in options.per_run:
@@ -229,7 +183,7 @@ class Approvals:
         approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}
         undecided = [str(other["id"]) for other in step.approvals if other.get("decision") is None]
         if undecided:
-            return await self._record(approval_id, step, state, undecided, run_id, channel)
+            return await self._record(given.id, step, state, undecided, run_id, channel)
 
         async def prepare() -> tuple[RunState, RunDeps]:
             # Claimed only once the session is ours: until then its pause keeps new turns out.
@@ -238,7 +192,7 @@ class Approvals:
             if not channel.signal.aborted:
                 check_tools_of(state, options, deps.tools)
             if not await self._agent.approval_store.claim(step.id, step.revision):
-                raise _conflict(approval_id)
+                raise _conflict(given.id)
             state.call_tools = call.tools.remembered(state.call_tools)  # it may pause once more
             _apply(state, step)
             return state, deps
@@ -283,13 +237,52 @@ def _paused_state(step: PausedStepRecord) -> RunState:
     return state
 
 
-def _decision(approved: bool, note: str | None) -> Decision:
-    if not isinstance(approved, bool) or (note is not None and not isinstance(note, str)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise SDKError(
-            "A decision is approved=True or approved=False, with an optional note as text.",
-            code="LOUSHO_APPROVAL_DECISION_INVALID",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """A decision as it was given, checked."""
+
+    id: str
+    decision: Decision
+    call: CallOptions
+    answers: bool
+    """Whether it answers a question."""
+
+    @classmethod
+    def check(cls, options: Mapping[str, Any], known: type, where: str) -> _Given:
+        """Raises `LOUSHO_CONFIG_INVALID` for a name that `known` does not have, and `LOUSHO_APPROVAL_DECISION_INVALID`."""
+        answers = known is AnswerOptions
+        given = given_options(options, known, where)
+        for name in ("id", "answer" if answers else "approved"):
+            if name not in options:
+                raise _invalid(f"{where}: {name}= is missing.")
+        approved, note = (True, options["answer"]) if answers else (options["approved"], options.get("note"))
+        return cls(
+            id=options["id"],
+            decision=_decision(approved, note),
+            call=CallOptions.check(**{name: given[name] for name in DecisionOptions.__annotations__ if name in given}),
+            answers=answers,
         )
+
+    def check_kind(self, approval: Mapping[str, Any]) -> None:
+        """Raise `LOUSHO_APPROVAL_KIND_MISMATCH` for an answer to no question, and for a bare yes to one."""
+        asks = approval.get("kind") == "question"
+        if self.answers and not asks:
+            problem = "is not a question; decide it with approved=True or False."
+        elif asks and self.decision.approved and not self.decision.note:
+            problem = "is a question; answer it with answer(), or decline with approved=False."
+        else:
+            return
+        raise SDKError(f"The approval {shown(self.id)} {problem}", code="LOUSHO_APPROVAL_KIND_MISMATCH")
+
+
+def _decision(approved: object, note: object) -> Decision:
+    if not isinstance(approved, bool) or (note is not None and not isinstance(note, str)):
+        raise _invalid("A decision is approved=True or approved=False, with an optional note as text.")
     return Decision(approved=approved, note=None if note is None else clean_text(note))
+
+
+def _invalid(message: str) -> SDKError:
+    return SDKError(message, code="LOUSHO_APPROVAL_DECISION_INVALID")
 
 
 def _apply(state: RunState, step: PausedStepRecord) -> None:

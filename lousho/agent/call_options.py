@@ -6,7 +6,7 @@ They are typed once, here, so that `send()`, `stream()`, the session's and the b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
 from lousho.agent.call_tools import CallToolsOption
 from lousho.agent.options import KNOWN_OPTIONS, OPTION_ALIASES
@@ -63,25 +63,31 @@ class StreamOptions(SendOptions, total=False):
     """`False` ends the iteration of a failed run normally."""
 
 
-class ResolveOptions(TypedDict, total=False):
+class DecisionOptions(TypedDict, total=False):
+    """What every decision takes beside itself; `None` counts as not given."""
+
+    signal: CancelSignal | None
+    """Stops the continued run."""
+    tools: CallToolsOption | None
+    """Those that the call which started the run was given in place of the agent's."""
+    extra_tools: ToolsOption | None
+    """Those that it was given in addition."""
+
+
+class ResolveOptions(DecisionOptions, total=False):
     """What `approvals.resolve()` and `stream_resolve()` take."""
 
-    id: str
-    approved: bool
+    id: Required[str]
+    approved: Required[bool]
     note: str | None
-    signal: CancelSignal | None
-    tools: CallToolsOption | None
-    extra_tools: ToolsOption | None
+    """Reaches the tool after a yes, the model after a no."""
 
 
-class AnswerOptions(TypedDict, total=False):
+class AnswerOptions(DecisionOptions):
     """What `approvals.answer()` and `stream_answer()` take."""
 
-    id: str
-    answer: str
-    signal: CancelSignal | None
-    tools: CallToolsOption | None
-    extra_tools: ToolsOption | None
+    id: Required[str]
+    answer: Required[str]
 
 
 def given_options(options: Mapping[str, Any], known: type, where: str) -> dict[str, Any]:

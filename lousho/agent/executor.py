@@ -135,8 +135,8 @@ async def resume_after_approval(
     `LOUSHO_APPROVAL_NOT_FOUND`, `LOUSHO_APPROVAL_CONFLICT`, `LOUSHO_RESUME_TOOL_MISSING`; after any of them but a
     conflict the call is still undecided. Source: executor-api page, approvals page.
     """
-    decided = _decided(decision, {"id": id, "approved": approved, "note": note})
     continued = _continued(agent, approval_store, tool_registry, provider, options, "resume_after_approval")
+    decided = _decided(decision, {"id": id, "approved": approved, "note": note})
     return await continued.approvals.resolve(**decided, signal=options.get("signal"))
 
 
@@ -157,8 +157,8 @@ def stream_resume_after_approval(
     The iteration ends normally even when the run fails. Must be called inside a running event loop.
     Source: streaming page ("Streaming after an approval").
     """
-    decided = _decided(decision, {"id": id, "approved": approved, "note": note})
     continued = _continued(agent, approval_store, tool_registry, provider, options, "stream_resume_after_approval")
+    decided = _decided(decision, {"id": id, "approved": approved, "note": note})
     return continued.approvals.stream_resolve(**decided, signal=options.get("signal"))
 
 

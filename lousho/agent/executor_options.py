@@ -13,6 +13,7 @@ from pathlib import PurePath
 from typing import Any, Literal, TypedDict, cast
 
 from lousho.agent.builder import AgentConfig
+from lousho.agent.model_settings import check_model_settings
 from lousho.agent.options import OPTION_ALIASES, AgentOptions, DecisionListener, ToolErrorMessage, check_options
 from lousho.agent.store_options import check_approval_store
 from lousho.core.cancel import CancelSignal
@@ -103,6 +104,8 @@ class StreamExecuteOptions(ExecuteOptions, total=False):
     """`False` ends the iteration of a failed run normally."""
 
 
+_RUN_ARGUMENTS = ("agent", "input", "provider")
+_RESUME_ARGUMENTS = ("decision", "approval_store", "tool_registry", "provider", "id", "approved", "note", "agent")
 OBSERVERS = ("on_llm_request", "on_llm_response", "on_tool_call", "on_tool_result")
 _OWN = frozenset(
     {
@@ -216,7 +219,8 @@ class ExecutorOptions:
         names = known.__annotations__
         for key in values:
             if key not in names:
-                raise ConfigurationError(f"{where}: {_not_an_option(key, list(names))}.", field=key)
+                arguments = _RESUME_ARGUMENTS if known is ResumeExecuteOptions else _RUN_ARGUMENTS
+                raise ConfigurationError(f"{where}: {_not_an_option(key, [*arguments, *names])}.", field=key)
         _check_values(values, where)
         watching = {key: values[key] for key in OBSERVERS if key in values}
         return cls(where=where, given=values, observers=Observers(**watching))
@@ -248,7 +252,7 @@ class ExecutorOptions:
             raise ConfigurationError(said, field=error.field, code=error.code) from error
 
     def _settings(self) -> dict[str, Any]:
-        settings: dict[str, Any] = dict(self.given.get("model_settings", {}))
+        settings: dict[str, Any] = check_model_settings(self.given.get("model_settings"))
         for key in ("temperature", "max_tokens"):
             if key in self.given:
                 if settings.get(key, self.given[key]) != self.given[key]:
@@ -304,7 +308,7 @@ def _not_an_option(key: str, known: list[str]) -> str:
     for other in (ExecuteOptions, StreamExecuteOptions):
         if key in other.__annotations__:
             return f"{key!r} is an option of AgentExecutor.execute() and stream(), not of this call"
-    return unknown_key_message(key, ["agent", "input", "provider", *known], aliases=_ALIASES)
+    return unknown_key_message(key, known, aliases=_ALIASES)
 
 
 def _check_values(values: Mapping[str, Any], where: str) -> None:
