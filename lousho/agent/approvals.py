@@ -185,21 +185,28 @@ class Approvals:
         if undecided:
             return await self._record(given.id, step, state, undecided, run_id, channel)
 
+        session = None if step.session_id is None else self._agent.session(step.session_id)
+
         async def prepare() -> tuple[RunState, RunDeps]:
             # Claimed only once the session is ours: until then its pause keeps new turns out.
             state.run_id = run_id
             deps = await self._agent.resolved_dependencies(state, call, channel)
             if not channel.signal.aborted:
                 check_tools_of(state, options, deps.tools)
+            lost = session is not None and not await session.continues(state)
+            if lost and decision.approved:  # before the call runs: its turn could not be saved any more
+                raise _lost_turn(
+                    state, "nothing was run, and the call is still undecided; approved=False drops the turn"
+                )
             if not await self._agent.approval_store.claim(step.id, step.revision):
                 raise _conflict(given.id)
+            if lost:
+                raise _lost_turn(state, "the turn was dropped, and nothing more of it was run")
             state.call_tools = call.tools.remembered(state.call_tools)  # it may pause once more
             _apply(state, step)
             return state, deps
 
-        if step.session_id is None:
-            return await drive(*await prepare())
-        return await self._agent.session(step.session_id).continue_turn(prepare)
+        return await drive(*await prepare()) if session is None else await session.continue_turn(prepare)
 
     async def _record(
         self,
@@ -295,6 +302,14 @@ def _apply(state: RunState, step: PausedStepRecord) -> None:
         slot.status = "expired" if expired else ("approved" if slot.decision.approved else "rejected")
     state.finish_reason = None
     state.next = RunDecided()
+
+
+def _lost_turn(state: RunState, outcome: str) -> SDKError:
+    other = "" if state.executor is None else " The executor began this run: resume_after_approval() goes on with it."
+    return SDKError(
+        f"The transcript of session {state.session_id!r} is not the one that this turn began with: {outcome}.{other}",
+        code="LOUSHO_SESSION_BUSY",
+    )
 
 
 def _conflict(approval_id: str) -> SDKError:

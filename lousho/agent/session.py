@@ -110,6 +110,11 @@ class Session:
         finally:
             channel.signal.detach()
 
+    async def continues(self, state: RunState) -> bool:
+        """Whether the transcript is still the one that `state` began with, so that its turn can be saved."""
+        record = await self._agent.store.sessions.load(self.id)
+        return record.revision == state.session_revision
+
     async def continue_turn(self, prepare: Callable[[], Awaitable[tuple[RunState, RunDeps]]]) -> RunResult:
         """Run a decided turn of this session to its end, after the turns that are queued before it."""
         async with self._turns.place():
