@@ -136,7 +136,7 @@ def check(before: Held, after: Held, runs: int, complaints: Complaints) -> None:
     assert left <= SLACK + BLOCKS_A_RUN * runs, f"{left} memory blocks of {runs} runs are left; objects: {grown}"
 
 
-@pytest.mark.spec("STRM-04", "STRM-07")
+@pytest.mark.spec("STRM-04", "STRM-07", "BEY-39")
 async def test_thousands_of_runs_of_all_kinds_leave_nothing_behind(complaints: Complaints):
     agent, signal = make_agent(), CancelSignal()
     await crowd([*KINDS.values()], agent, signal, 4 * len(KINDS))
