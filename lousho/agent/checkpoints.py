@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from lousho.core.errors import SDKError
 from lousho.core.json_values import JsonObject
+from lousho.core.redact import shown
 from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.state import RunState
 from lousho.runtime.state_json import state_to_json
@@ -42,7 +43,10 @@ class AgentCheckpoints:
         """Nothing is kept between steps without a durable store."""
 
     async def paused(self, state: RunState) -> None:
-        """Save the whole run with the decisions it waits for."""
+        """Save the whole run with the decisions it waits for.
+
+        Raises `LOUSHO_STORAGE_FAILED` when the store did not write it: nobody could ever decide it.
+        """
         waiting = state.waiting()
         step_id = (waiting[0].approval_id or "").rpartition(".")[0]
         approvals: list[JsonObject] = []
@@ -61,15 +65,19 @@ class AgentCheckpoints:
             if slot.expires_at is not None:
                 record["expiresAt"] = slot.expires_at
             approvals.append(record)
-        await self._approvals.save(
-            PausedStepRecord(
-                id=step_id,
-                state=state_to_json(state),
-                approvals=approvals,
-                session_id=state.session_id,
-                created_at=timestamp_now(),
-            )
+        step = PausedStepRecord(
+            id=step_id,
+            state=state_to_json(state),
+            approvals=approvals,
+            session_id=state.session_id,
+            created_at=timestamp_now(),
         )
+        if not await self._approvals.save(step):
+            raise SDKError(
+                f"The pause was not saved: save() of {shown(self._approvals)} did not return True, as it must when it has"
+                " written.",
+                code="LOUSHO_STORAGE_FAILED",
+            )
 
     async def finished(self, state: RunState) -> None:
         """Commit a session's turn; one that was aborted before the model was asked leaves nothing.
