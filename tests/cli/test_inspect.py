@@ -272,7 +272,6 @@ def test_a_module_says_where_its_model_was_named(
 
 
 @pytest.mark.spec("BEY-04")
-@pytest.mark.spec("BEY-04")
 def test_without_any_model_or_key_it_looks_through_the_demo_model_and_says_so(
     run_lousho: RunLousho, tmp_path: Path
 ) -> None:
