@@ -29,7 +29,7 @@ from lousho.agent.preparation import (
     new_state,
 )
 from lousho.agent.run_config import Resolved, resolve_options
-from lousho.agent.running import start_run, tell_of_no_run
+from lousho.agent.running import start_run, stream_blocking, tell_of_no_run
 from lousho.agent.session import Session, check_session_id
 from lousho.agent.tool_list import ToolsOption, without_question
 from lousho.core.cancel import AbortError, CancelSignal
@@ -40,7 +40,7 @@ from lousho.core.messages import AgentInput
 from lousho.models.provider import LLMProvider
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
 from lousho.runtime.loop import drive
@@ -236,16 +236,7 @@ class Agent:
 
     def stream_sync(self, input: AgentInput, **options: Unpack[StreamOptions]) -> BlockingStream[AgentEvent]:  # noqa: A002
         """Blocking twin of `stream()`: yields the run's events; closing the iterator early aborts the run."""
-        holder: list[AgentRun] = []
-
-        def open_stream() -> AgentRun:
-            holder.append(self.stream(input, **options))
-            return holder[0]
-
-        async def close() -> None:
-            await holder[0].aclose()
-
-        return iterate_blocking(open_stream, close)
+        return stream_blocking(lambda: self.stream(input, **options))
 
     def session(self, id: str | None = None) -> Session:  # noqa: A002 - the documented name
         """Return the session with this id (a new one gets a generated id); its turns share one transcript.

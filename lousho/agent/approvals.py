@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from lousho.agent.call_options import AnswerOptions, DecisionOptions, ResolveOptions, given_options
 from lousho.agent.call_tools import tools_of_run
 from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of, listeners_of
-from lousho.agent.running import start_run
+from lousho.agent.running import start_run, stream_blocking
 from lousho.core.errors import SDKError
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.ids import new_id
 from lousho.core.json_values import clean_text
 from lousho.core.redact import shown
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter, timestamp_now
 from lousho.runtime.loop import drive
@@ -142,16 +142,11 @@ class Approvals:
 
     def stream_resolve_sync(self, **decision: Unpack[ResolveOptions]) -> BlockingStream[AgentEvent]:
         """Blocking twin of `stream_resolve()`: yields the continued run's events."""
-        holder: list[AgentRun] = []
+        return stream_blocking(lambda: self.stream_resolve(**decision))
 
-        def open_stream() -> AgentRun:
-            holder.append(self.stream_resolve(**decision))
-            return holder[0]
-
-        async def close() -> None:
-            await holder[0].aclose()
-
-        return iterate_blocking(open_stream, close)
+    def stream_answer_sync(self, **answer: Unpack[AnswerOptions]) -> BlockingStream[AgentEvent]:
+        """Blocking twin of `stream_answer()`: yields the continued run's events."""
+        return stream_blocking(lambda: self.stream_answer(**answer))
 
     async def _find(self, approval_id: str) -> tuple[PausedStepRecord, dict[str, Any]]:
         step = await self._agent.approval_store.load(str(approval_id).rpartition(".")[0])

@@ -7,7 +7,7 @@ and a provider. Source: executor-api page, approvals page ("Advanced: the execut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn, Unpack, cast
 
@@ -22,7 +22,7 @@ from lousho.agent.executor_options import (
     check_registry,
 )
 from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
-from lousho.agent.running import start_run
+from lousho.agent.running import start_run, stream_blocking
 from lousho.agent.session import check_session_id
 from lousho.agent.store_options import check_approval_store
 from lousho.core.errors import ConfigurationError, SDKError, SessionAwaitingApprovalError
@@ -32,7 +32,7 @@ from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.result import RunResult
 from lousho.runtime.state import RunState
 from lousho.stores.protocol import ApprovalStore
@@ -107,7 +107,7 @@ class AgentExecutor:
         **options: Unpack[StreamExecuteOptions],
     ) -> BlockingStream[AgentEvent]:
         """Blocking twin of `stream()`: yields the run's events; closing the iterator early aborts the run."""
-        return _blocking(lambda: AgentExecutor.stream(agent=agent, input=input, provider=provider, **options))
+        return stream_blocking(lambda: AgentExecutor.stream(agent=agent, input=input, provider=provider, **options))
 
 
 async def resume_after_approval(
@@ -169,7 +169,7 @@ def resume_after_approval_sync(*arguments: Any, **options: Any) -> RunResult:
 
 def stream_resume_after_approval_sync(*arguments: Any, **options: Any) -> BlockingStream[AgentEvent]:
     """Blocking twin of `stream_resume_after_approval()`: yields the continued run's events."""
-    return _blocking(lambda: stream_resume_after_approval(*arguments, **options))
+    return stream_blocking(lambda: stream_resume_after_approval(*arguments, **options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,16 +275,3 @@ def _provider(provider: object, where: str) -> LLMProvider:
             f"{where}: provider is missing.", field="provider", code="LOUSHO_CONFIG_MISSING_PROVIDER"
         )
     return cast("LLMProvider", provider)
-
-
-def _blocking(start: Callable[[], AgentRun]) -> BlockingStream[AgentEvent]:
-    holder: list[AgentRun] = []
-
-    def open_stream() -> AgentRun:
-        holder.append(start())
-        return holder[0]
-
-    async def close() -> None:
-        await holder[0].aclose()
-
-    return iterate_blocking(open_stream, close)

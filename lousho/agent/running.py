@@ -11,6 +11,7 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent, ErrorEvent, ErrorInfo, RunDoneEvent, RunStartEvent
 from lousho.runtime.agent_run import AgentRun, EventBuffer
+from lousho.runtime.blocking import BlockingStream, iterate_blocking
 from lousho.runtime.emitter import Emitter
 from lousho.runtime.result import RunResult
 
@@ -60,6 +61,20 @@ def start_run(
             raise
 
     return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error, on_end=on_end)
+
+
+def stream_blocking(start: Callable[[], AgentRun]) -> BlockingStream[AgentEvent]:
+    """Return the events of the run that `start()` gives, for a program without an event loop. Raises what it raises."""
+    holder: list[AgentRun] = []
+
+    def open_stream() -> AgentRun:
+        holder.append(start())
+        return holder[0]
+
+    async def close() -> None:
+        await holder[0].aclose()
+
+    return iterate_blocking(open_stream, close)
 
 
 def tell_of_no_run(emitter: Emitter, options: AgentOptions, error: BaseException) -> None:

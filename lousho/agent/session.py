@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from lousho.agent.call_options import TurnOptions, given_options
 from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
-from lousho.agent.running import check_loop, start_run
+from lousho.agent.running import check_loop, start_run, stream_blocking
 from lousho.agent.turns import Place, TurnLock
 from lousho.core.errors import SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
@@ -16,7 +16,7 @@ from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput, Message
 from lousho.core.redact import shown
 from lousho.runtime.agent_run import AgentRun
-from lousho.runtime.blocking import BlockingStream, iterate_blocking, run_blocking
+from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult
@@ -135,16 +135,7 @@ class Session:
 
     def stream_sync(self, input: AgentInput, **options: Unpack[TurnOptions]) -> BlockingStream[AgentEvent]:  # noqa: A002
         """Blocking twin of `stream()`: yields the turn's events."""
-        holder: list[AgentRun] = []
-
-        def open_stream() -> AgentRun:
-            holder.append(self.stream(input, **options))
-            return holder[0]
-
-        async def close() -> None:
-            await holder[0].aclose()
-
-        return iterate_blocking(open_stream, close)
+        return stream_blocking(lambda: self.stream(input, **options))
 
     async def load(self) -> list[Message]:
         """Read the transcript from the store and return it."""
