@@ -85,7 +85,14 @@ class AgentExecutor:
         """
         run = _Execution.prepare(agent, input, provider, options, StreamExecuteOptions, "AgentExecutor.stream")
         throws = options.get("throw_on_error") is not False
-        return start_run(run.state.run_id, run.agent.options, run.call.signal, run.start, throw_on_error=throws)
+        return start_run(
+            run.state.run_id,
+            run.agent.options,
+            run.call.signal,
+            run.start,
+            throw_on_error=throws,
+            agent_id=run.agent.config.id,
+        )
 
     @staticmethod
     def execute_sync(

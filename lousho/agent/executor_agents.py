@@ -35,7 +35,11 @@ class Wiring:
 
     def all_tools(self) -> dict[str, Tool]:
         """Return the tools of the registry."""
-        return {} if self.registry is None else dict(self.registry)
+        registry = self.registry
+        if registry is None:
+            return {}
+        # By its names, for another thread may fill it meanwhile.
+        return {name: tool for name in registry.names() if (tool := registry.get(name)) is not None}
 
     def tools_of(self, config: AgentConfig) -> dict[str, Tool]:
         """Return the tools the agent may use, those it only names taken from the registry.
@@ -85,7 +89,8 @@ class ExecutorAgent(Agent):
         options = given.for_agent(config, wiring.tools_of(config), wiring.provider, kept or {})
         options.approval_store = wiring.store
         super().__init__(options)
-        self._config = config
+        self.config = config
+        """What it was built from."""
         self._given = given
         self._record: dict[str, Any] = {
             **given.to_keep(self.options, kept or {}),
@@ -99,7 +104,7 @@ class ExecutorAgent(Agent):
         """Return what the run works with: an agent's, and what only the executor takes."""
         deps = super().run_dependencies(state, call, channel, resolved)
         state.executor = dict(self._record)
-        deps.agent_id = self._config.id
+        deps.agent_id = self.config.id
         deps.observers = self._given.observers
         if channel.backlog is None and self._given.given.get("stream_model_calls") is False:
             deps.stream_model_calls = False

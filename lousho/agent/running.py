@@ -35,6 +35,7 @@ def start_run(
     start: StartRun,
     *,
     throw_on_error: bool = True,
+    agent_id: str | None = None,
     on_end: Callable[[], None] | None = None,
 ) -> AgentRun:
     """Start `start(channel)` in a task of its own and return the run. `on_end()` is called even if it never began.
@@ -57,7 +58,7 @@ def start_run(
         except BaseException as error:
             if not begun:
                 heard = (buffer.put,) if options.on_event is None else (options.on_event, buffer.put)
-                tell_of_no_run(Emitter(run_id, heard), options, error)
+                tell_of_no_run(Emitter(run_id, heard), options, error, agent_id)
             raise
 
     return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error, on_end=on_end)
@@ -77,9 +78,9 @@ def stream_blocking(start: Callable[[], AgentRun]) -> BlockingStream[AgentEvent]
     return iterate_blocking(open_stream, close)
 
 
-def tell_of_no_run(emitter: Emitter, options: AgentOptions, error: BaseException) -> None:
+def tell_of_no_run(emitter: Emitter, options: AgentOptions, error: BaseException, agent_id: str | None = None) -> None:
     """Emit the whole stream of a run that ended before its first event."""
-    emitter.emit(RunStartEvent(agent_name=options.name, version=options.version))
+    emitter.emit(RunStartEvent(agent_name=options.name, agent_id=agent_id, version=options.version))
     if isinstance(error, asyncio.CancelledError):
         emitter.emit(RunDoneEvent(finish_reason="aborted", text=""))
         return
