@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from lousho.agent.approvals import Approvals
 from lousho.agent.call_options import SendOptions, StreamOptions, given_options, take_throw_on_error
-from lousho.agent.call_tools import ToolsOfCall, tools_of_run
+from lousho.agent.call_tools import NO_TOOLS_OF_CALL, tools_of_run
 from lousho.agent.checkpoints import AgentCheckpoints
 from lousho.agent.models import AgentModels
 from lousho.agent.options import (
@@ -352,7 +352,7 @@ class Agent:
             resolved = await self._resolve(state, call, channel.signal)
         except Aborted:
             # It ends before it takes any tool, so a name that only a function could give is no mistake of the call.
-            resolved, call = Resolved(), replace(call, tools=ToolsOfCall())
+            resolved, call = Resolved(), replace(call, tools=NO_TOOLS_OF_CALL)
         return self.run_dependencies(state, call, channel, resolved)
 
     def _resolve(self, state: RunState, call: CallOptions, signal: CancelSignal) -> Awaitable[Resolved]:

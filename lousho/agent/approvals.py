@@ -161,6 +161,11 @@ class Approvals:
             code="LOUSHO_APPROVAL_NOT_FOUND",
         )
 
+    async def _waits(self, step: PausedStepRecord) -> bool:
+        """Whether nobody else decided meanwhile: that turn may be what is new in the transcript."""
+        stored = await self._agent.approval_store.load(step.id)
+        return stored is not None and stored.revision == step.revision
+
     async def _decide(self, given: _Given, run_id: str, channel: RunChannel) -> RunResult:
         try:
             return await self._decided(given, run_id, channel)
@@ -189,7 +194,8 @@ class Approvals:
             if not channel.signal.aborted:
                 check_tools_of(state, options, deps.tools)
             lost = session is not None and not await session.continues(state)
-            if lost and decision.approved:  # before the call runs: its turn could not be saved any more
+            if lost and decision.approved and await self._waits(step):
+                # Before the call runs: its turn could not be saved any more.
                 raise _lost_turn(
                     state, "nothing was run, and the call is still undecided; approved=False drops the turn"
                 )

@@ -19,6 +19,7 @@ from lousho.agent.per_run import PerRun, RunConfigContext, check_function, is_pe
 from lousho.agent.store_options import check_approval_store, check_store
 from lousho.agent.tool_list import ToolsOption, checked_tools, with_question
 from lousho.core.errors import ConfigurationError
+from lousho.core.json_values import clean_text
 from lousho.core.redact import shown
 from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
@@ -185,7 +186,8 @@ def check_options(given: Mapping[str, Any]) -> AgentOptions:
     return AgentOptions(**values)
 
 
-def _check_texts(values: Mapping[str, Any]) -> None:
+def _check_texts(values: dict[str, Any]) -> None:
+    """Check the texts, and take out what neither a store nor an event could hold."""
     for key in ("instructions", "name", "description", "model", "version"):
         value = values.get(key, "")
         if key in PER_RUN_OPTIONS and is_per_run(value):
@@ -193,6 +195,8 @@ def _check_texts(values: Mapping[str, Any]) -> None:
         elif not isinstance(value, str):
             or_function = " or a function of the run" if key in PER_RUN_OPTIONS else ""
             raise ConfigurationError(f"create_agent: {key} must be a text{or_function}; got {shown(value)}.", field=key)
+        elif key in values:
+            values[key] = clean_text(value)
 
 
 def _warn_of_rules_without_tool(rules: Iterable[PermissionRule], tools: Mapping[str, Tool]) -> None:

@@ -61,10 +61,10 @@ class CallOptions:
         return cls(
             signal=signal,
             max_steps=None if max_steps is None else check_max_steps(max_steps),
-            instructions=instructions,
+            instructions=None if instructions is None else clean_text(instructions),
             model_settings=check_model_settings(model_settings),
             metadata=None if metadata is None else cast("dict[str, Any]", to_json_value(metadata)),
-            model=model,
+            model=None if model is None else clean_text(model),
             tools=NO_TOOLS_OF_CALL if tools is None and extra_tools is None else ToolsOfCall.check(tools, extra_tools),
         )
 

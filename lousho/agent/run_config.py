@@ -13,6 +13,7 @@ from lousho.agent.preparation import CallOptions
 from lousho.agent.tool_list import checked_tools, with_question
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
+from lousho.core.json_values import clean_text
 from lousho.runtime.state import RunState
 from lousho.tools.definition import Tool
 
@@ -51,7 +52,7 @@ def _text(field: str, value: Any) -> str:
     if not isinstance(value, str):
         problem = f"it must return a text; it returned {_shown(value)}."
         raise resolver_failed(field, ConfigurationError(problem, field=field))
-    return str.__str__(value)
+    return clean_text(str.__str__(value))
 
 
 def _model(value: Any, models: AgentModels) -> str:
