@@ -33,7 +33,8 @@ def wipe(disk: str) -> str:
 
 
 def agent() -> Any:
-    script = [*SCRIPT, *SCRIPT, "Hello.", call("ask_question", question="Which?"), "That one."]
+    question = call("ask_question", question="Which?")
+    script = [*SCRIPT, *SCRIPT, "Hello.", question, "That one.", question, "The other."]
     return create_agent(provider=mock_model(script), tools=[add, wipe], ask_question=True)
 
 
@@ -55,7 +56,9 @@ async def by_awaiting() -> str:
     pending = await one.approvals.list()
     answered = await one.approvals.answer(id=pending[0].id, answer="that")
     cleared = await session.clear()
-    return json.dumps([shown(paused, decided, waits, answered), events, turn, asked, cleared])
+    again = await one.send("which?")
+    last = [event.type async for event in one.approvals.stream_answer(id=again.approval_id, answer="other")]
+    return json.dumps([shown(paused, decided, waits, answered, again), events, turn, asked, cleared, last])
 
 
 def by_blocking() -> str:
@@ -71,8 +74,10 @@ def by_blocking() -> str:
     pending = one.approvals.list_sync()
     answered = one.approvals.answer_sync(id=pending[0].id, answer="that")
     cleared = session.clear_sync()
+    again = one.send_sync("which?")
+    last = [event.type for event in one.approvals.stream_answer_sync(id=again.approval_id, answer="other")]
     events = [event.type for event in resolved]
-    return json.dumps([shown(paused, decided, waits, answered), events, turn, asked, cleared])
+    return json.dumps([shown(paused, decided, waits, answered, again), events, turn, asked, cleared, last])
 
 
 def in_a_thread(work: Callable[[], str]) -> str:
