@@ -19,8 +19,9 @@ from lousho.tools.web.options import WebOptions
 from lousho.tools.web.urls import WebUrl, failure, redirect_url
 
 if TYPE_CHECKING:
-    import httpcore
+    import h11
 
+    from lousho.tools.web.http11 import Connection
     from lousho.tools.web.transport import Pools
 
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -94,13 +95,16 @@ class WebClient:
         first = hop.request.url
         for _ in range(self._options.max_redirects + 1):
             self._check(hop.request.url)
-            async with self._answer(hop.request) as response:
-                headers = _text_headers(response.headers)
-                location = _location(response.headers) if response.status in REDIRECTS else None
+            async with self._answer(hop.request) as (connection, head):
+                headers = _text_headers(head)
+                location = _location(head) if head.status_code in REDIRECTS else None
                 if location is None:
-                    return await self._read(response, headers, hop.request, wants_body)
-                await _finish(response, headers, hop.request.method)
-            hop.request = _redirected(hop.request, response.status, redirect_url(hop.request.url, location))
+                    answer = WebResponse(
+                        url=hop.request.url, status=head.status_code, headers=headers, body=b"", truncated=False
+                    )
+                    return await self._read(connection, answer, hop.request, wants_body)
+                await _finish(connection, headers, hop.request.method)
+            hop.request = _redirected(hop.request, head.status_code, redirect_url(hop.request.url, location))
         raise failure(f"'{first.authority}' redirects more than {self._options.max_redirects} times.")
 
     def _check(self, url: WebUrl) -> None:
@@ -109,30 +113,21 @@ class WebClient:
             raise failure(f"'{url.host.in_url}' {complaint}.")
 
     @asynccontextmanager
-    async def _answer(self, request: WebRequest) -> AsyncGenerator[httpcore.Response, None]:
+    async def _answer(self, request: WebRequest) -> AsyncGenerator[tuple[Connection, h11.Response], None]:
         """Send one request and give its answer once the headers are there; what fails after that is told alike."""
-        import httpcore
+        import h11
 
         pool = await self._own_pools().pool()
         try:
-            response = await pool.handle_async_request(self._on_the_wire(request))
-            try:
-                yield response
-            finally:
-                await response.aclose()
+            async with pool.connection(request.url) as connection:
+                yield connection, await connection.ask(self._on_the_wire(request), request.body)
         except BadEncoding as error:
             raise failure(f"The answer of '{request.url.authority}' is not the {error} that it says it is.") from None
-        except (
-            httpcore.NetworkError,
-            httpcore.ProtocolError,
-            httpcore.TimeoutException,
-            httpcore.UnsupportedProtocol,
-            OSError,
-        ) as error:
+        except (h11.ProtocolError, OSError) as error:
             failed = failure(_told(error, request.url))
         else:
             return
-        # Raised here so that the library's error, which holds the request with its headers, is not its context.
+        # Raised here so that the library's error, which may hold parts of the request, is not its context.
         raise failed
 
     def _own_pools(self) -> Pools:
@@ -144,8 +139,8 @@ class WebClient:
                 self._pools = Pools(options.rules, options.resolver, validate=options.validate_ssl)
             return self._pools
 
-    def _on_the_wire(self, request: WebRequest) -> httpcore.Request:
-        import httpcore
+    def _on_the_wire(self, request: WebRequest) -> h11.Request:
+        import h11
 
         url = request.url
         headers = [("Host", url.authority), *request.headers]
@@ -157,39 +152,34 @@ class WebClient:
         headers.append(("Accept-Encoding", ACCEPT_ENCODING))
         if request.body is not None or request.method in ("POST", "PUT", "PATCH"):
             headers.append(("Content-Length", str(len(request.body or b""))))
-        return httpcore.Request(
-            request.method.encode("ascii"),
-            httpcore.URL(
-                scheme=url.scheme.encode(), host=url.host.name.encode(), port=url.port, target=url.target.encode()
-            ),
+        return h11.Request(
+            method=request.method,
+            target=url.target,
             headers=[(name.encode("ascii"), value.encode("latin-1")) for name, value in headers],
-            content=request.body,
         )
 
     async def _read(
         self,
-        response: httpcore.Response,
-        headers: Headers,
+        connection: Connection,
+        answer: WebResponse,
         request: WebRequest,
         wants_body: Callable[[Headers], bool],
     ) -> WebResponse:
-        answer = WebResponse(url=request.url, status=response.status, headers=headers, body=b"", truncated=False)
-        if request.method == "HEAD" or not wants_body(headers):
-            await _finish(response, headers, request.method)
+        if request.method == "HEAD" or not wants_body(answer.headers):
+            await _finish(connection, answer.headers, request.method)
             return answer
-        encoding = header_of(headers, "content-encoding")
-        decoders = decoders_of(encoding)
+        decoders = decoders_of(answer.header("content-encoding"))
         if decoders is None:
             raise failure(f"The answer of '{request.url.authority}' is compressed in a way that is not known here.")
-        body = await read_body(response.aiter_stream(), decoders, self._options.max_bytes)
+        body = await read_body(connection.chunk, decoders, self._options.max_bytes)
         return replace(answer, body=body.data, truncated=body.truncated)
 
 
-async def _finish(response: httpcore.Response, headers: Headers, method: str) -> None:
+async def _finish(connection: Connection, headers: Headers, method: str) -> None:
     """Read a body that nobody wants when that is less work than a new connection; otherwise it is hung up on."""
     length = header_of(headers, "content-length")
     if method == "HEAD" or (length.isascii() and length.isdigit() and len(length) < 6 and int(length) <= MAX_DRAINED):
-        async for _ in response.aiter_stream():
+        while await connection.chunk():
             pass
 
 
@@ -219,13 +209,13 @@ def _redirected(request: WebRequest, status: int, target: WebUrl) -> WebRequest:
     return replace(request, method=method, url=target, headers=headers, body=body)
 
 
-def _text_headers(headers: list[tuple[bytes, bytes]]) -> Headers:
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+def _text_headers(head: h11.Response) -> Headers:
+    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in head.headers.raw_items())
 
 
-def _location(headers: list[tuple[bytes, bytes]]) -> str | None:
-    for name, value in headers:
-        if name.lower() == b"location":
+def _location(head: h11.Response) -> str | None:
+    for name, value in head.headers:
+        if name == b"location":
             try:
                 return value.decode("utf-8")
             except UnicodeDecodeError:

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import httpcore
-
-from lousho.tools.web.hosts import NOT_PUBLIC, Host, HostRules, read_host
-from lousho.tools.web.urls import failure
+from lousho.tools.web.hosts import NOT_PUBLIC, Host, HostRules
+from lousho.tools.web.http11 import Connection
+from lousho.tools.web.lookup import system_addresses
+from lousho.tools.web.sockets import Wire
+from lousho.tools.web.urls import WebUrl, failure
 
 if TYPE_CHECKING:
     import ssl
@@ -33,46 +34,24 @@ KEPT_FOR_S: Final = 15.0
 """How long an idle connection is kept, in seconds."""
 
 
-async def system_addresses(host: str, port: int) -> Sequence[str]:
-    """Return the addresses that the operating system knows for a name. Raises `OSError`."""
-    import socket
+class Dialer:
+    """Opens the sockets of one tool: resolves, checks, connects."""
 
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
-
-
-class PinnedBackend(httpcore.AsyncNetworkBackend):
-    """Opens sockets for a pool: resolves, checks, connects."""
-
-    def __init__(self, rules: HostRules, resolver: Resolver | None) -> None:
+    def __init__(self, rules: HostRules, resolver: Resolver | None, tls: ssl.SSLContext) -> None:
         self._rules = rules
         self._resolve = resolver or system_addresses
-        self._sockets = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
+        self._tls = tls
 
-    async def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
-        """Connect to a checked address of `host`. Raises a tool error that names the host, never an address."""
-        addresses = await self._checked(host, port)
+    async def connect(self, url: WebUrl) -> Wire:
+        """Connect to a checked address of the URL's host.
 
-        async def dial(address: str) -> httpcore.AsyncNetworkStream:
-            return await self._sockets.connect_tcp(
-                address, port, timeout=timeout, local_address=local_address, socket_options=socket_options
-            )
+        Raises a tool error that names the host, never an address, and `OSError`.
+        """
+        addresses = await self._checked(url.host, url.port)
+        tls = self._tls if url.scheme == "https" else None
+        return await first_connection(lambda one: Wire.open(one, url.port, tls, url.host.name), addresses)
 
-        return _Stream(await first_connection(dial, addresses))
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait, for the pool."""
-        await asyncio.sleep(seconds)
-
-    async def _checked(self, name: str, port: int) -> Sequence[str]:
-        host = read_host(f"[{name}]" if ":" in name else name)
+    async def _checked(self, host: Host, port: int) -> Sequence[str]:
         addresses = [host.name] if host.literal else await self._looked_up(host, port)
         if not all(self._rules.may_connect(host, address) for address in addresses):
             raise failure(f"'{host.in_url}' {NOT_PUBLIC}.")
@@ -88,41 +67,36 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
         return found
 
 
-async def first_connection(
-    dial: Callable[[str], Awaitable[httpcore.AsyncNetworkStream]], addresses: Sequence[str]
-) -> httpcore.AsyncNetworkStream:
+async def first_connection(dial: Callable[[str], Awaitable[Wire]], addresses: Sequence[str]) -> Wire:
     """Return the first connection to come about; the next address is tried when one fails or takes its time."""
-    if len(addresses) == 1:
-        return await dial(addresses[0])
     waiting = deque(addresses)
-    pending: set[asyncio.Future[httpcore.AsyncNetworkStream]] = set()
+    dialling: set[asyncio.Future[Wire]] = set()
     failed: BaseException | None = None
     try:
-        while waiting or pending:
+        while waiting or dialling:
             if waiting:
-                pending.add(asyncio.ensure_future(dial(waiting.popleft())))
+                dialling.add(asyncio.ensure_future(dial(waiting.popleft())))
             done, _ = await asyncio.wait(
-                pending, timeout=STAGGER_S if waiting else None, return_when=asyncio.FIRST_COMPLETED
+                dialling, timeout=STAGGER_S if waiting else None, return_when=asyncio.FIRST_COMPLETED
             )
-            for task in done:
-                pending.discard(task)
-                error = task.exception()
+            for attempt in done:
+                dialling.discard(attempt)
+                error = attempt.exception()
                 if error is None:
-                    pending |= done - {task}  # a second one that landed in the same moment is closed below
-                    return task.result()
+                    dialling |= done - {attempt}
+                    return attempt.result()
                 failed = failed or error
     finally:
-        await _give_up(pending)
+        for attempt in dialling:
+            attempt.cancel()
+            attempt.add_done_callback(_drop)  # it may have connected in this very moment
     assert failed is not None
     raise failed
 
 
-async def _give_up(tasks: set[asyncio.Future[httpcore.AsyncNetworkStream]]) -> None:
-    for task in tasks:
-        task.cancel()
-    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-        if not isinstance(outcome, BaseException):
-            await outcome.aclose()
+def _drop(attempt: asyncio.Future[Wire]) -> None:
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().abort()
 
 
 def _spread(addresses: Sequence[str]) -> list[str]:
@@ -137,34 +111,6 @@ def _spread(addresses: Sequence[str]) -> list[str]:
     return spread
 
 
-class _Stream(httpcore.AsyncNetworkStream):
-    """A connection that is closed when its TLS handshake is cut short, which the library leaves to the garbage."""
-
-    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
-        self._inner = inner
-
-    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return await self._inner.read(max_bytes, timeout)
-
-    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        await self._inner.write(buffer, timeout)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
-    ) -> httpcore.AsyncNetworkStream:
-        try:
-            return await self._inner.start_tls(ssl_context, server_hostname, timeout)
-        except BaseException:
-            await self._inner.aclose()
-            raise
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
-
-
 class Pools:
     """The connections of one tool: a pool for each event loop, since a connection lives in one.
 
@@ -175,39 +121,118 @@ class Pools:
         self._rules = rules
         self._resolver = resolver
         self._validate = validate
-        self._kept: dict[asyncio.AbstractEventLoop, _Kept] = {}
+        self._pools: dict[asyncio.AbstractEventLoop, Pool] = {}
         # The finalizer also keeps the pools out of the garbage that a tool may be part of: there they could not be
         # closed any more.
-        weakref.finalize(self, _close_all, self._kept).atexit = False
+        weakref.finalize(self, _close_all, self._pools).atexit = False
 
-    async def pool(self) -> httpcore.AsyncConnectionPool:
+    async def pool(self) -> Pool:
         """Return the pool of the running loop."""
         loop = asyncio.get_running_loop()
-        kept = self._kept.get(loop)
-        if kept is None:
+        pool = self._pools.get(loop)
+        if pool is None:
             for lost in [lost for lost in list(_OPEN) if lost.loop.is_closed()]:
                 _OPEN.discard(lost)
-            for closed in [other for other in list(self._kept) if other.is_closed()]:
-                self._kept.pop(closed, None)
-            kept = self._kept[loop] = _Kept(self._open(), self._kept, loop)
-            _OPEN.add(kept)
-            await anext(kept.keeper)
-        return kept.pool
+            for closed in [other for other in list(self._pools) if other.is_closed()]:
+                self._pools.pop(closed, None)
+            dialer = Dialer(self._rules, self._resolver, _trusted() if self._validate else _unverified())
+            pool = self._pools[loop] = Pool(loop, dialer, self._pools)
+            _OPEN.add(pool)
+            await anext(pool.keeper)
+        return pool
 
-    def _open(self) -> httpcore.AsyncConnectionPool:
-        return httpcore.AsyncConnectionPool(
-            ssl_context=_trusted() if self._validate else _unverified(),
-            max_connections=None,
-            max_keepalive_connections=KEPT_CONNECTIONS,
-            keepalive_expiry=KEPT_FOR_S,
-            network_backend=PinnedBackend(self._rules, self._resolver),
-        )
+
+class Pool:
+    """The connections of one event loop, and the generator that closes them when the loop shuts down."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, dialer: Dialer, pools: dict[asyncio.AbstractEventLoop, Pool]
+    ) -> None:
+        self.loop = loop
+        self.keeper = self._close_with_the_loop()
+        self._dialer = dialer
+        self._pools = pools
+        self._connections: set[Connection] = set()
+        self._idle: list[Connection] = []
+        self._closed = False
+
+    @asynccontextmanager
+    async def connection(self, url: WebUrl) -> AsyncGenerator[Connection, None]:
+        """Give a connection to the URL's origin; it is kept afterwards if its exchange is over, and closed otherwise."""
+        connection = self._kept(url)
+        if connection is None:
+            connection = Connection(await self._dialer.connect(url), url.origin)
+            self._connections.add(connection)
+        try:
+            yield connection
+        finally:  # nothing here waits: what waits can be cancelled, and leave the connection behind
+            if self._closed or not connection.rest():
+                self._drop(connection)
+            else:
+                connection.idle_since = self.loop.time()
+                self._idle.append(connection)
+                for surplus in self._idle[:-KEPT_CONNECTIONS]:
+                    self._drop(surplus)
+
+    def close(self) -> None:
+        """Close the connections of a tool that is gone."""
+        self._hang_up()
+        # The loop may be closing the generator at this very moment; otherwise it ends here, without a wait.
+        with suppress(StopIteration, RuntimeError):
+            self.keeper.aclose().send(None)
+
+    def _kept(self, url: WebUrl) -> Connection | None:
+        oldest = self.loop.time() - KEPT_FOR_S
+        for connection in [one for one in self._idle if one.idle_since < oldest or not one.usable]:
+            self._drop(connection)
+        for connection in reversed(self._idle):
+            if connection.origin == url.origin:
+                self._idle.remove(connection)
+                return connection
+        return None
+
+    def _drop(self, connection: Connection) -> None:
+        connection.abort()
+        self._connections.discard(connection)
+        if connection in self._idle:
+            self._idle.remove(connection)
+
+    def _hang_up(self) -> None:
+        self._closed = True
+        if self._pools.get(self.loop) is self:
+            del self._pools[self.loop]
+        for connection in list(self._connections):
+            self._drop(connection)
+        _OPEN.discard(self)
+
+    async def _close_with_the_loop(self) -> AsyncGenerator[None, None]:
+        """Close the pool when this generator is closed, which an event loop does with all of them before it ends."""
+        try:
+            yield
+        finally:
+            if not self._closed:
+                self._hang_up()
+                await asyncio.sleep(0)  # a socket goes one turn of the loop after it was closed
+
+
+_OPEN: set[Pool] = set()
+"""Pools outlive their tool until they are closed: a loop that shuts down closes only what is still there."""
+
+
+def _close_all(pools: dict[asyncio.AbstractEventLoop, Pool]) -> None:
+    """Close the pools of a tool that is gone, each in its own loop. May run in any thread."""
+    for loop, pool in list(pools.items()):
+        if not loop.is_closed():
+            with suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(pool.close)
 
 
 def _trusted() -> ssl.SSLContext:
     from lousho.models.http import certificates
 
-    return certificates()
+    context = certificates()
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def _unverified() -> ssl.SSLContext:
@@ -216,70 +241,5 @@ def _unverified() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
+    context.set_alpn_protocols(["http/1.1"])
     return context
-
-
-class _Kept:
-    """The pool of one event loop, and the generator that closes it when the loop shuts down."""
-
-    def __init__(
-        self,
-        pool: httpcore.AsyncConnectionPool,
-        pools: dict[asyncio.AbstractEventLoop, _Kept],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.pool = pool
-        self.loop = loop
-        self._pools = pools
-        self.keeper = self._close_with_the_loop()
-
-    async def _close_with_the_loop(self) -> AsyncGenerator[None, None]:
-        """Close the pool when this generator is closed, which an event loop does with all of them before it ends."""
-        try:
-            yield
-        finally:
-            if self._pools.get(self.loop) is self:
-                del self._pools[self.loop]
-            await _closed(self.pool)
-            _OPEN.discard(self)
-
-
-async def _closed(pool: httpcore.AsyncConnectionPool) -> None:
-    """Close every connection, also when a loop that shuts down cancels this meanwhile. Two may do it at once."""
-    cancelled: asyncio.CancelledError | None = None
-    for connection in pool.connections:
-        try:
-            await connection.aclose()
-        except asyncio.CancelledError as error:  # its socket is on the way; only the wait for it was cut short
-            cancelled = error
-    await pool.aclose()
-    if cancelled is not None:
-        await asyncio.sleep(0)  # a socket goes one turn of the loop after it was closed
-        raise cancelled
-
-
-_CLOSING: set[asyncio.Future[None]] = set()
-_OPEN: set[_Kept] = set()
-"""Pools outlive their tool until they are closed: a loop that shuts down closes only what is still there."""
-
-
-def _close_all(pools: dict[asyncio.AbstractEventLoop, _Kept]) -> None:
-    """Close the pools of a tool that is gone, each in its own loop. May run in any thread."""
-    for loop, kept in list(pools.items()):
-        if not loop.is_closed():
-            with suppress(RuntimeError):  # closed meanwhile
-                loop.call_soon_threadsafe(_close_soon, kept)
-
-
-async def _close(kept: _Kept) -> None:
-    await _closed(kept.pool)
-    # The loop may be closing the generator at this very moment. With the pool empty, closing it takes no wait, so that
-    # the loop never finds it half closed by this task.
-    with suppress(RuntimeError):
-        await kept.keeper.aclose()
-
-
-def _close_soon(kept: _Kept) -> None:
-    task = asyncio.ensure_future(_close(kept))
-    _CLOSING.add(task)
-    task.add_done_callback(_CLOSING.discard)
