@@ -149,7 +149,8 @@ class Approvals:
         return stream_blocking(lambda: self.stream_answer(**answer))
 
     async def _find(self, approval_id: str) -> tuple[PausedStepRecord, dict[str, Any]]:
-        step = await self._agent.approval_store.load(str(approval_id).rpartition(".")[0])
+        known = isinstance(approval_id, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+        step = await self._agent.approval_store.load(approval_id.rpartition(".")[0]) if known else None
         if step is not None:
             # A copy: the store may hand out what it keeps, and a decision that fails must leave that undecided.
             step = replace(step, approvals=[dict(approval) for approval in step.approvals])

@@ -92,7 +92,7 @@ def _rule(rule: PermissionRule) -> dict[str, Any]:
 
 def _finite(number: float | None) -> float | None:
     """Return `None` for what has no end: JSON has no word for it."""
-    return None if number is None or math.isinf(number) else number
+    return None if number == math.inf else number
 
 
 def _store_name(store: object) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import math
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -233,10 +232,11 @@ def check_ttl_ms(value: Any) -> None:
 
 
 def check_timeout_ms(value: Any) -> None:
-    """Refuse what is no time limit: a number of milliseconds above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+    """Refuse what is no time limit: a number of milliseconds above 0, at most 100 years."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= LONGEST_TTL_MS:
         raise ConfigurationError(
-            f"tool_timeout_ms must be a number of milliseconds above 0; got {shown(value)}.", field="toolTimeoutMs"
+            f"tool_timeout_ms must be a number of milliseconds above 0, at most 100 years; got {shown(value)}.",
+            field="toolTimeoutMs",
         )
 
 
@@ -278,7 +278,7 @@ def _check_concurrency(value: Any) -> None:
 
 
 def _check_result_chars(value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0 or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
         raise ConfigurationError(
             f"max_tool_result_chars must be a number above 0 (math.inf for no cap); got {shown(value)}.",
             field="maxToolResultChars",
