@@ -13,7 +13,7 @@ from pathlib import PurePath
 from typing import Any, Literal, TypedDict, cast
 
 from lousho.agent.builder import AgentConfig
-from lousho.agent.model_settings import check_model_settings
+from lousho.agent.model_settings import check_model_settings, is_whole
 from lousho.agent.options import OPTION_ALIASES, AgentOptions, DecisionListener, ToolErrorMessage, check_options
 from lousho.agent.store_options import check_approval_store
 from lousho.core.cancel import CancelSignal
@@ -326,7 +326,7 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
         if not isinstance(values.get(key, True), bool):
             raise ConfigurationError(f"{where}: {key} must be True or False; got {shown(values[key])}.", field=key)
     steps = values.get("initial_steps", 0)
-    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 0:
+    if not is_whole(steps, 0):
         raise ConfigurationError(
             f"{where}: initial_steps must be a whole number of at least 0; got {shown(steps)}.", field="initial_steps"
         )

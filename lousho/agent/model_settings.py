@@ -10,6 +10,8 @@ from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
 from lousho.core.usage import camel_case
 
+_PAST_64_BITS = 2**63
+
 
 def _number(low: float, high: float) -> Callable[[Any], str | None]:
     def check(value: Any) -> str | None:
@@ -20,16 +22,17 @@ def _number(low: float, high: float) -> Callable[[Any], str | None]:
     return check
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def is_whole(value: Any, at_least: int) -> bool:
+    """Whether `value` is a whole number from `at_least` on that fits into 64 bits, as every store and provider has them."""
+    return isinstance(value, int) and not isinstance(value, bool) and at_least <= value < _PAST_64_BITS
 
 
 def _max_tokens(value: Any) -> str | None:
-    return None if _whole(value) and value >= 1 else "must be a whole number of at least 1"
+    return None if is_whole(value, 1) else "must be a whole number of at least 1"
 
 
 def _seed(value: Any) -> str | None:
-    return None if _whole(value) else "must be a whole number"
+    return None if is_whole(value, -_PAST_64_BITS) else "must be a whole number of at most 64 bits"
 
 
 def _stop(value: Any) -> str | None:

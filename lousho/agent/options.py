@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, cast
 
-from lousho.agent.model_settings import check_model_settings
+from lousho.agent.model_settings import check_model_settings, is_whole
 from lousho.agent.per_run import PerRun, RunConfigContext, check_function, is_per_run
 from lousho.agent.store_options import check_approval_store, check_store
 from lousho.agent.tool_list import ToolsOption, checked_tools, with_question
@@ -215,7 +215,7 @@ def _warn_of_rules_without_tool(rules: Iterable[PermissionRule], tools: Mapping[
 
 def check_max_steps(value: Any) -> int:
     """Return `value` if it is a whole number of at least 1. Raises `LOUSHO_CONFIG_INVALID`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not is_whole(value, 1):
         raise ConfigurationError(
             f"max_steps must be a whole number of at least 1; got {shown(value)}.", field="maxSteps"
         )
@@ -259,18 +259,18 @@ def spill_options(given: Any) -> SpillOptions:
         raise ConfigurationError(
             f"tool_results: 'spill_dir' must be the path of a folder; got {shown(directory)}.", field="toolResults"
         )
-    if isinstance(above, bool) or not isinstance(above, int) or above < SHORTEST_SPILL_CHARS:
+    if not is_whole(above, SHORTEST_SPILL_CHARS):
         raise ConfigurationError(
             f"tool_results: 'above_chars' must be a whole number of at least {SHORTEST_SPILL_CHARS}; got {shown(above)}.",
             field="toolResults",
         )
-    return SpillOptions(directory=Path(cast("str", directory)), above_chars=above)
+    return SpillOptions(directory=Path(cast("str", directory)), above_chars=cast("int", above))
 
 
 def _check_concurrency(value: Any) -> None:
     if value == "unbounded":
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+    if not is_whole(value, 1):
         raise ConfigurationError(
             f"tool_concurrency must be a whole number of at least 1, or 'unbounded'; got {shown(value)}.",
             field="toolConcurrency",
