@@ -19,6 +19,7 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import CompactedLLMProviderError, ConfigurationError, MissingDependencyError
 from lousho.core.errors import TimeoutError as OperationTimeoutError
 from lousho.models.errors import network_error, provider_failure
+from lousho.models.kept_client import KeptClient, close_all
 from lousho.models.network import network_failure_of
 from lousho.models.sse import EventDecoder, EventTooLarge, ServerSentEvent
 from lousho.models.waiting import bounded
@@ -43,7 +44,6 @@ NO_TIMEOUT = None
 """The library's own timeouts are off: they would cut a long generation short behind the provider's back."""
 
 _CERTIFICATES: dict[tuple[str | None, str | None], ssl.SSLContext] = {}
-_CLOSING: set[asyncio.Future[None]] = set()
 _LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
@@ -66,10 +66,10 @@ class VendorHttp:
         self.secrets = secrets
         self.timeout_ms = _checked_timeout(timeout_ms)
         self._transport = transport
-        self._clients: dict[asyncio.AbstractEventLoop, _Kept] = {}
+        self._clients: dict[asyncio.AbstractEventLoop, KeptClient] = {}
         # A provider that is thrown away gives its connections back in the loops they belong to. The finalizer also keeps
         # the clients out of the garbage that a provider may be part of, where they could not be closed any more.
-        weakref.finalize(self, _close_all, self._clients).atexit = False
+        weakref.finalize(self, close_all, self._clients).atexit = False
 
     @asynccontextmanager
     async def send(
@@ -104,7 +104,7 @@ class VendorHttp:
         """Close the connections of the running event loop. The provider can be used again afterwards."""
         kept = self._clients.get(asyncio.get_running_loop())
         if kept is not None:
-            await kept.keeper.aclose()
+            await asyncio.wait([kept.close()])
 
     async def guarded(
         self, work: Coroutine[Any, Any, T], url: str, signal: CancelSignal | None, at_most_ms: float | None = None
@@ -153,7 +153,7 @@ class VendorHttp:
             for other in list(self._clients):
                 if other.is_closed():
                     self._clients.pop(other, None)
-            kept = self._clients[loop] = _Kept(self._open(), self._clients, loop)
+            kept = self._clients[loop] = KeptClient(self._open(), self._clients, loop)
             await anext(kept.keeper)
         return kept.client
 
@@ -303,50 +303,6 @@ class EventStream:
 
     def _keep(self, events: list[ServerSentEvent]) -> None:
         self._ready.extend(event for event in events if event.event != "ping")
-
-
-class _Kept:
-    """The client of one event loop, and the generator that closes it when the loop shuts down."""
-
-    __slots__ = ("client", "keeper")
-
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        clients: dict[asyncio.AbstractEventLoop, _Kept],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.client = client
-        self.keeper = _close_with_the_loop(client, clients, loop)
-
-
-async def _close_with_the_loop(
-    client: httpx.AsyncClient, clients: dict[asyncio.AbstractEventLoop, _Kept], loop: asyncio.AbstractEventLoop
-) -> AsyncGenerator[None, None]:
-    """Close `client` when this generator is closed, which an event loop does with all of them before it ends.
-
-    It is the only hook a loop offers: without it every `asyncio.run()` would leave open sockets behind.
-    """
-    try:
-        yield
-    finally:
-        if (kept := clients.get(loop)) is not None and kept.client is client:
-            del clients[loop]
-        await client.aclose()
-
-
-def _close_all(clients: dict[asyncio.AbstractEventLoop, _Kept]) -> None:
-    """Close the clients of a provider that is gone, each in its own loop. May run in any thread."""
-    for loop, kept in list(clients.items()):
-        if not loop.is_closed():
-            with suppress(RuntimeError):  # closed meanwhile
-                loop.call_soon_threadsafe(_close_soon, kept)
-
-
-def _close_soon(kept: _Kept) -> None:
-    task = asyncio.ensure_future(kept.keeper.aclose())
-    _CLOSING.add(task)
-    task.add_done_callback(_CLOSING.discard)
 
 
 def certificates() -> ssl.SSLContext:

@@ -247,6 +247,50 @@ async def test_a_provider_that_is_thrown_away_closes_its_connections(vendor: Fak
         await vendor.hung_up.wait()
 
 
+def test_a_provider_that_goes_with_its_event_loop_leaves_nothing_open():
+    code = """
+import asyncio, gc, threading
+from fake_vendor import fake_vendor, http, request
+from lousho.models.openai import OpenAIProvider
+url, up, over = [], threading.Event(), threading.Event()
+async def serve():
+    async with fake_vendor() as vendor:
+        vendor.answers(http(200, {"choices": [{"message": {"content": "hi"}, "finish_reason": "stop"}]}))
+        url.append(vendor.url)
+        up.set()
+        await asyncio.to_thread(over.wait)
+async def call(turns, cancelled):
+    provider = OpenAIProvider(base_url=url[0], api_key="k-123456")
+    await asyncio.gather(*(provider.generate(request()) for _ in range(15)))
+    if cancelled:
+        closing = asyncio.ensure_future(provider.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+    del provider
+    for _ in range(turns):  # of the loop, before it ends
+        await asyncio.sleep(0)
+server = threading.Thread(target=asyncio.run, args=(serve(),))
+server.start()
+up.wait()
+for turns in range(8):
+    for cancelled in (False, True):
+        asyncio.run(call(turns, cancelled))
+        gc.collect()
+over.set()
+server.join()
+print("done")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=50,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("done\n", "")
+
+
 async def test_a_transport_is_used_for_every_call_and_left_open():
     seen: list[str] = []
 

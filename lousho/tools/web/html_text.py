@@ -12,8 +12,11 @@ from typing import Final
 from urllib.parse import urljoin
 
 from lousho.tools.web.html_tokens import RAW_TEXT, End, Start, Text, last_end_tag, tokens_of
+from lousho.tools.web.texts import Excerpt, excerpt
 
 MAX_LINK_CHARS: Final = 2_000
+MAX_BASE_PARTS: Final = 100
+"""Parts of the path that links are resolved against: it is taken apart for every one of them."""
 MAX_INDENT: Final = 6
 CELL: Final = " | "
 
@@ -48,22 +51,26 @@ _LONG_NUMBER = re.compile(r"&#0*[0-9]{8,};?")
 _NO_LINK = re.compile(r"\s*(?:#|javascript:|data:|vbscript:|blob:|about:|$)", re.IGNORECASE)
 
 
-def html_to_text(markup: str, base_url: str = "") -> str:
+def html_to_text(markup: str, base_url: str, limit: int) -> Excerpt:
     """Return the text of a page: blocks on lines of their own, link URLs in parentheses, entities decoded.
 
-    `base_url` is what relative links are resolved against. Text in `<noscript>` counts only when there is no other.
+    `base_url` is what relative links are resolved against; without it, or when it is very long, they stay as they are.
+    Nothing is read on once the text has `limit` characters: a short page can be made to have a text without an end.
+    Text in `<noscript>` counts only when there is no other.
     """
-    text = _render(markup, base_url, _LEFT_OUT)
-    if not text and "<noscript" in markup.lower():
-        text = _render(markup, base_url, _LEFT_OUT - {"noscript"})
-    return text
+    page = _render(markup, base_url, limit, _LEFT_OUT)
+    if not page.text and not page.cut and "<noscript" in markup.lower():
+        page = _render(markup, base_url, limit, _LEFT_OUT - {"noscript"})
+    return page
 
 
-def _render(markup: str, base_url: str, left_out: Iterable[str]) -> str:
+def _render(markup: str, base_url: str, limit: int, left_out: Iterable[str]) -> Excerpt:
     page = _Page(base_url)
     ends: dict[str, int] = {}
     inside, depth = "", 0
     for token in tokens_of(markup):
+        if page.length > limit:
+            return Excerpt(page.finish()[:limit], cut=True)
         if inside:
             if not isinstance(token, Text) and token.name == inside:
                 depth += 1 if isinstance(token, Start) and not token.self_closing else -isinstance(token, End)
@@ -82,13 +89,15 @@ def _render(markup: str, base_url: str, left_out: Iterable[str]) -> str:
             # An element that is never closed would take the rest of the page with it; a script really does.
             if ends[token.name] >= token.end or token.name in RAW_TEXT:
                 inside, depth = token.name, 1
-    return page.finish()
+    return excerpt(page.finish(), limit)
 
 
 class _Page:
     """The text of a page as it grows, and what decides where the next word goes."""
 
     def __init__(self, base_url: str) -> None:
+        self.length = 0
+        """Characters so far."""
         self._parts: list[str] = []
         self._breaks = 0
         self._space = False
@@ -97,7 +106,7 @@ class _Page:
         self._bars = 0
         self._preformatted = 0
         self._lists: list[int | None] = []
-        self._base = base_url
+        self._base = _usable_base(base_url)
         self._based = False
         self._link: tuple[str, int] | None = None
 
@@ -116,7 +125,8 @@ class _Page:
             self._cells += 1
         elif name == "base" and not self._based and "href" in attributes:
             self._based = True
-            self._base = _joined(self._base, _decoded(attributes["href"]))
+            base = _decoded(attributes["href"])
+            self._base = _usable_base(_joined(self._base, base)) if len(base) <= MAX_LINK_CHARS else ""
         else:
             self._open_block(name, attributes)
 
@@ -207,18 +217,18 @@ class _Page:
     def _add(self, words: str) -> None:
         if self._breaks:
             if self._parts:
-                self._parts.append("\n" * self._breaks)
+                self._put("\n" * self._breaks)
             self._breaks = 0
         elif self._space and self._parts and not self._bars:
-            self._parts.append(" ")
+            self._put(" ")
         if self._lead:
-            self._parts.append(self._lead)
+            self._put(self._lead)
             self._lead = ""
         if self._bars:
             bars = CELL * self._bars
-            self._parts.append(bars if self._parts and not self._parts[-1].endswith("\n") else bars.lstrip())
+            self._put(bars if self._parts and not self._parts[-1].endswith("\n") else bars.lstrip())
             self._bars = 0
-        self._parts.append(words)
+        self._put(words)
 
     def _add_lines(self, text: str) -> None:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -227,6 +237,10 @@ class _Page:
         if text:
             self._space = False
             self._add(text)
+
+    def _put(self, part: str) -> None:
+        self._parts.append(part)
+        self.length += len(part)
 
     def _end_link(self) -> None:
         if self._link is None:
@@ -239,7 +253,11 @@ class _Page:
             return
         target = _joined(self._base, url)
         if said not in (target, url, target.partition("://")[2].rstrip("/")):
-            self._parts.append(f" ({target})")
+            self._put(f" ({target})")
+
+
+def _usable_base(url: str) -> str:
+    return url if len(url) <= MAX_LINK_CHARS and url.count("/") <= MAX_BASE_PARTS else ""
 
 
 def _joined(base: str, url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, cast
@@ -11,8 +12,8 @@ from lousho.tools.context import ToolContext
 from lousho.tools.definition import Tool, define_tool
 from lousho.tools.web.options import WebOptions, read_options
 from lousho.tools.web.requests import Headers, WebClient, WebRequest, WebResponse, header_of
-from lousho.tools.web.texts import decode, kind_of_body, kind_of_content
-from lousho.tools.web.urls import MAX_URL_CHARS, failure, read_url
+from lousho.tools.web.texts import IN_THREAD, decode, kind_of_body, kind_of_content
+from lousho.tools.web.urls import MAX_URL_CHARS, WebUrl, failure, read_url
 from lousho.tools.web.web_fetch import note_of
 
 HTTP_REQUEST: Final = "http_request"
@@ -109,7 +110,7 @@ def _tool(options: WebOptions) -> Tool:
             "finalUrl": str(response.url),
             "status": response.status,
             "headers": _shown(response.headers),
-            "body": _body_of(response, request.method),
+            "body": await _body(response, request.method),
             "truncated": response.truncated,
         }
 
@@ -132,7 +133,7 @@ def _request(arguments: Mapping[str, Any]) -> WebRequest:
     if len(given) > MAX_HEADERS:
         raise failure(f"The request to '{url.authority}' has more than {MAX_HEADERS} headers.")
     headers = [_header(name, value) for name, value in given.items()]
-    body, content_type = _sent(arguments.get("body"))
+    body, content_type = _sent(arguments.get("body"), url)
     if body is not None and len(body) > MAX_SENT_BYTES:
         raise failure(f"The body for '{url.authority}' is longer than {MAX_SENT_BYTES:,} bytes.")
     if content_type is not None and not any(name.lower() == "content-type" for name, _ in headers):
@@ -143,7 +144,7 @@ def _request(arguments: Mapping[str, Any]) -> WebRequest:
 def _header(name: str, value: object) -> tuple[str, str]:
     if not _TOKEN.fullmatch(name):
         raise failure("A header name has characters that no header name has.")
-    if name.lower() in _OURS:
+    if name.lower().replace("_", "-") in _OURS:  # to many servers the two are one name
         raise failure(f"The header '{name}' is set by the tool itself: leave it out.")
     text = str(value).lower() if isinstance(value, bool) else str(value).strip(" \t")
     if _BAD_VALUE.search(text):
@@ -161,13 +162,17 @@ def _refuse_value(name: str, what: str) -> NoReturn:
     raise failure(f"The value of the header '{name}' has {what}.")
 
 
-def _sent(body: object) -> tuple[bytes | None, str | None]:
+def _sent(body: object, url: WebUrl) -> tuple[bytes | None, str | None]:
     """Return a body's bytes and the content type that goes with it where the caller names none."""
     if body is None:
         return None, None
     if isinstance(body, str):
         return body.encode("utf-8", "replace"), "text/plain; charset=utf-8"
-    return json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"), "application/json"
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise failure(f"The body for '{url.authority}' is neither a text nor a value of JSON.") from None
+    return text.encode("utf-8", "replace"), "application/json"
 
 
 def _is_readable(headers: Headers) -> bool:
@@ -175,8 +180,18 @@ def _is_readable(headers: Headers) -> bool:
 
 
 def _shown(headers: Headers) -> dict[str, str]:
-    names = dict.fromkeys(name.lower() for name, _ in headers)
-    return {name: header_of(headers, name)[:MAX_SHOWN_HEADER] for name in list(names)[:MAX_HEADERS]}
+    values: dict[str, list[str]] = {}
+    for name, value in headers:
+        values.setdefault(name.lower(), []).append(value)
+    return {name: ", ".join(values[name])[:MAX_SHOWN_HEADER] for name in list(values)[:MAX_HEADERS]}
+
+
+async def _body(response: WebResponse, method: str) -> Any:
+    if len(response.body) < IN_THREAD:
+        return _body_of(response, method)
+    import asyncio
+
+    return await asyncio.to_thread(_body_of, response, method)
 
 
 def _body_of(response: WebResponse, method: str) -> Any:
@@ -196,13 +211,18 @@ def _body_of(response: WebResponse, method: str) -> Any:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_number)
     except (ValueError, RecursionError):
         return text
 
 
+def _number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _refuse_constant(text)
+
+
 def _refuse_constant(name: str) -> NoReturn:
-    raise json.JSONDecodeError(f"{name} is not JSON", name, 0)
+    raise json.JSONDecodeError(f"{name} is no number of JSON", name, 0)
 
 
 http_tool: Tool = create_http_tool()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 ContentKind: TypeAlias = Literal["html", "json", "text", "other"]
 
 MAX_SHOWN_TYPE: Final = 200
+IN_THREAD: Final = 16 * 1024
+"""Bytes from which on a body is made sense of in a thread, so that the event loop goes on."""
 _LOOKED_AT: Final = 4_096
 """Bytes of a page that are searched for its charset."""
 
@@ -70,6 +72,18 @@ _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNO
 _META = re.compile(rb"<meta\s[^>]{0,500}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:.-]{1,40})", re.IGNORECASE)
 _XML = re.compile(rb"<\?xml\s[^>]{0,200}?encoding\s*=\s*[\"']([a-zA-Z0-9_:.-]{1,40})")
 _MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype html|html|head|body)[\s>]", re.IGNORECASE)
+
+
+class Excerpt(NamedTuple):
+    """The beginning of a text, or all of it."""
+
+    text: str
+    cut: bool
+
+
+def excerpt(text: str, limit: int) -> Excerpt:
+    """Return at most `limit` characters of `text`."""
+    return Excerpt(text[:limit], cut=len(text) > limit)
 
 
 def kind_of_content(content_type: str) -> ContentKind | None:

@@ -9,13 +9,20 @@ from lousho.tools.context import ToolContext
 from lousho.tools.definition import Tool, define_tool
 from lousho.tools.web.options import WebOptions, read_options, whole_number
 from lousho.tools.web.requests import Headers, WebClient, WebRequest, WebResponse, header_of
-from lousho.tools.web.texts import MAX_SHOWN_TYPE, ContentKind, decode, kind_of_body, kind_of_content
+from lousho.tools.web.texts import (
+    IN_THREAD,
+    MAX_SHOWN_TYPE,
+    ContentKind,
+    Excerpt,
+    decode,
+    excerpt,
+    kind_of_body,
+    kind_of_content,
+)
 from lousho.tools.web.urls import MAX_URL_CHARS, read_url
 
 WEB_FETCH: Final = "web_fetch"
 MAX_CHARS: Final = 10_000_000
-_IN_THREAD: Final = 16 * 1024
-"""From this many bytes on a page is read in a thread, so that the event loop goes on."""
 _ACCEPT: Final = "text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.8, */*;q=0.5"
 _DESCRIPTION: Final = (
     "Read one public web page: sends a GET request to an http or https URL and returns its content as text. HTML becomes"
@@ -83,14 +90,14 @@ def _tool(options: WebOptions, max_chars: int) -> Tool:
         url = arguments["url"]
         request = WebRequest(method="GET", url=read_url(url), headers=(("Accept", _ACCEPT),))
         response = await client.send(request, None if context is None else context.abort_signal, _is_readable)
-        content = await _content(response)
+        content, cut = await _content(response, max_chars)
         return {
             "url": url,
             "finalUrl": str(response.url),
             "status": response.status,
             "contentType": response.header("content-type")[:MAX_SHOWN_TYPE],
-            "content": content[:max_chars],
-            "truncated": response.truncated or len(content) > max_chars,
+            "content": content,
+            "truncated": response.truncated or cut,
         }
 
     return define_tool(
@@ -106,25 +113,25 @@ def _is_readable(headers: Headers) -> bool:
     return kind_of_content(header_of(headers, "content-type")) != "other"
 
 
-async def _content(response: WebResponse) -> str:
-    if len(response.body) < _IN_THREAD:
-        return _text_of(response)
+async def _content(response: WebResponse, limit: int) -> Excerpt:
+    if len(response.body) < IN_THREAD:
+        return _text_of(response, limit)
     import asyncio
 
-    return await asyncio.to_thread(_text_of, response)
+    return await asyncio.to_thread(_text_of, response, limit)
 
 
-def _text_of(response: WebResponse) -> str:
+def _text_of(response: WebResponse, limit: int) -> Excerpt:
     content_type = response.header("content-type")
     kind: ContentKind = kind_of_content(content_type) or kind_of_body(response.body)
     if kind == "other":
-        return note_of(response)
+        return Excerpt(note_of(response)[:limit], cut=False)
     text = decode(response.body, content_type, kind, cut=response.truncated)
     if kind != "html":
-        return text
+        return excerpt(text, limit)
     from lousho.tools.web.html_text import html_to_text
 
-    return html_to_text(text, str(response.url))
+    return html_to_text(text, str(response.url), limit)
 
 
 def note_of(response: WebResponse) -> str:
