@@ -17,6 +17,7 @@ from typing import Self
 
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError
+from lousho.runtime.blocking import blocked_loops
 
 
 @dataclass(eq=False, slots=True)
@@ -65,6 +66,13 @@ class TurnLock:
             if self.owner is None:
                 self.owner = turn
                 return
+            blocked = blocked_loops.get()
+            if blocked and any(other.loop in blocked for other in (self.owner, *self._waiters)):
+                raise SDKError(
+                    f"A blocking call asked for a turn of session {self._session_id!r} while an earlier one runs on the "
+                    "event loop that the call keeps from going on, so both would wait for ever. Await send() there.",
+                    code="LOUSHO_SESSION_BUSY",
+                )
             if self._waits_for_one_of(inside):
                 raise SDKError(
                     f"A turn of session {self._session_id!r} was asked for from inside a turn that would have to wait "

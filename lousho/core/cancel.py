@@ -37,13 +37,15 @@ class CancelSignal:
     (`wait()` does).
     """
 
-    __slots__ = ("__weakref__", "_detachers", "_listeners", "_lock", "_reason", "_timed")
+    __slots__ = ("__weakref__", "_awaited", "_detachers", "_listeners", "_lock", "_prune_at", "_reason")
 
     def __init__(self) -> None:
         self._reason: BaseException | None = None
         self._listeners: list[Listener] = []
         self._lock = threading.Lock()
-        self._timed = False
+        self._awaited = False
+        """Whether it is only held weakly by what aborts it, so that its listeners have to keep it alive."""
+        self._prune_at = _FIRST_PRUNING
         self._detachers: list[Callable[[], None]] = []
 
     @property
@@ -64,7 +66,7 @@ class CancelSignal:
                 return
             self._reason = error
             listeners, self._listeners = self._listeners, []
-        if self._timed:
+        if self._awaited:
             _AWAITED.discard(self)
         for listener in listeners:
             try:
@@ -76,8 +78,10 @@ class CancelSignal:
         """Call `listener(signal)` once when aborted (at once if it already is); returns a function that removes it."""
         with self._lock:
             if self._reason is None:
+                if len(self._listeners) >= self._prune_at:
+                    self._prune()
                 self._listeners.append(listener)
-                if self._timed:
+                if self._awaited:
                     _AWAITED.add(self)
                 return lambda: self._remove(listener)
         listener(self)
@@ -87,8 +91,13 @@ class CancelSignal:
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
-            if self._timed and not self._listeners:
+            if self._awaited and not self._listeners:
                 _AWAITED.discard(self)
+
+    def _prune(self) -> None:
+        """Forget the signals made of this one that are gone, whenever twice as many listeners have come together."""
+        self._listeners = [one for one in self._listeners if not (isinstance(one, _Relay) and one.gone)]
+        self._prune_at = max(_FIRST_PRUNING, 2 * len(self._listeners))
 
     def throw_if_aborted(self) -> None:
         """Raise the reason if aborted."""
@@ -124,7 +133,7 @@ class CancelSignal:
 
             raise ConfigurationError(f"CancelSignal.timeout() takes milliseconds; got {ms!r}.", field="ms")
         signal = cls()
-        signal._timed = True
+        signal._awaited = True
         _clock().add(signal, ms)
         return signal
 
@@ -132,10 +141,8 @@ class CancelSignal:
     def any(cls, *signals: CancelSignal | None) -> CancelSignal:
         """Return a signal that aborts with the reason of the first of `signals` to abort."""
         merged = cls()
-
-        def relay(source: CancelSignal) -> None:
-            merged.abort(source.reason)
-
+        merged._awaited = True
+        relay = _Relay(merged)
         merged._detachers.extend(signal.add_listener(relay) for signal in signals if signal is not None)
         return merged
 
@@ -146,8 +153,31 @@ class CancelSignal:
             detach()
 
 
+_FIRST_PRUNING = 64
+"""How many listeners a signal may have before it looks for those that nobody needs any more."""
+
+
+class _Relay:
+    """Hands an abort on to a signal that was made of others, without keeping that signal alive."""
+
+    __slots__ = ("_target",)
+
+    def __init__(self, target: CancelSignal) -> None:
+        self._target = weakref.ref(target)
+
+    @property
+    def gone(self) -> bool:
+        """Whether nobody has the other signal any more."""
+        return self._target() is None
+
+    def __call__(self, source: CancelSignal) -> None:
+        target = self._target()
+        if target is not None:
+            target.abort(source.reason)
+
+
 _AWAITED: set[CancelSignal] = set()
-"""Signals with a timeout that somebody listens to; one that nobody holds or hears may go before its time."""
+"""Signals with a timeout, or made of others, that somebody listens to; one that nobody holds or hears may go."""
 
 
 class _Clock:
@@ -157,6 +187,7 @@ class _Clock:
         self.pid = os.getpid()
         self._due: list[tuple[float, int, float, weakref.ref[CancelSignal]]] = []
         self._changed = threading.Condition()
+        self._prune_at = _FIRST_PRUNING
         self._numbers = itertools.count()
         threading.Thread(target=self._run, name="lousho-clock", daemon=True).start()
 
@@ -164,6 +195,10 @@ class _Clock:
         """Abort `signal` in `ms` milliseconds, if it still exists."""
         entry = (time.monotonic() + ms / 1000, next(self._numbers), ms, weakref.ref(signal))
         with self._changed:
+            if len(self._due) >= self._prune_at:
+                self._due = [one for one in self._due if one[3]() is not None]
+                heapq.heapify(self._due)
+                self._prune_at = max(_FIRST_PRUNING, 2 * len(self._due))
             heapq.heappush(self._due, entry)
             if self._due[0] is entry:
                 self._changed.notify()
@@ -187,6 +222,16 @@ class _Clock:
 
 _shared: _Clock | None = None
 _starting = threading.Lock()
+
+
+def _renew_after_fork() -> None:
+    """Forget the lock and the clock of the parent process, whose thread is not there any more."""
+    global _shared, _starting
+    _shared, _starting = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)
 
 
 def _clock() -> _Clock:

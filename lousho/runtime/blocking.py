@@ -10,10 +10,13 @@ import os
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent import futures
+from contextvars import ContextVar, copy_context
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from lousho.core.errors import ConfigurationError
+from lousho.runtime.racing import abandoned_ended
+from lousho.runtime.threads import in_a_blocking_call
 
 if TYPE_CHECKING:
     from lousho.core.events import AgentEvent
@@ -22,7 +25,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CLEAN_UP_SECONDS = 10.0
-"""How long Ctrl-C waits for the clean-up of what it interrupted; a second Ctrl-C does not wait."""
+"""How long Ctrl-C waits for the end of the run that it interrupted; a second Ctrl-C does not wait."""
+ABANDONED_SECONDS = 2.0
+"""How long it then waits for tools and providers that are still cleaning up."""
 
 
 class _LoopThread:
@@ -39,11 +44,28 @@ class _LoopThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self.loop)
         self.loop.call_soon(self._ready.set)
-        self.loop.run_forever()
+        while True:
+            try:
+                self.loop.run_forever()
+            except (KeyboardInterrupt, SystemExit):  # raised in a task: it is the task's result, too
+                continue
 
 
 _current: _LoopThread | None = None
 _lock = threading.Lock()
+blocked_loops: ContextVar[tuple[asyncio.AbstractEventLoop, ...]] = ContextVar("lousho_blocked_loops", default=())
+"""The event loops that cannot go on before the work that runs here has ended: it was asked for by a blocking call in
+one of their tasks."""
+
+
+def _renew_after_fork() -> None:
+    """Forget the lock and the loop of the parent process, whose thread is not there any more."""
+    global _current, _lock
+    _current, _lock = None, threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_after_fork)
 
 
 def _loop_thread() -> _LoopThread:
@@ -66,25 +88,62 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
             "A blocking call was made from inside a run that was itself started by a blocking call; "
             "use the async method there."
         )
-    running: list[asyncio.Task[Any] | None] = []
-
-    async def hosted() -> T:
-        running.append(asyncio.current_task())
-        return await work
-
-    def stop() -> None:
-        if not running:  # it has not begun yet
-            host.loop.call_soon(stop)
-        elif running[0] is not None:
-            running[0].cancel()
-
-    future = asyncio.run_coroutine_threadsafe(hosted(), host.loop)
+    call = _Call(work)
     try:
-        return future.result()
+        with in_a_blocking_call():
+            call.submit(host.loop)
+            return call.outcome.result()
     except KeyboardInterrupt:
-        host.loop.call_soon_threadsafe(stop)
-        futures.wait([future], timeout=CLEAN_UP_SECONDS)
+        host.loop.call_soon_threadsafe(call.stop)
+        futures.wait([call.outcome], timeout=CLEAN_UP_SECONDS)
+        left = asyncio.run_coroutine_threadsafe(abandoned_ended(ABANDONED_SECONDS), host.loop)
+        futures.wait([left], timeout=ABANDONED_SECONDS)
         raise
+
+
+class _Call(Generic[T]):
+    """Work on its way to another thread's event loop and back. It can be stopped at every moment of that."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+        self.outcome: futures.Future[T] = futures.Future()
+
+    def submit(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the work on `loop`; it knows which event loop the calling thread keeps from going on meanwhile."""
+        context = copy_context()
+        try:
+            context.run(blocked_loops.set, (*blocked_loops.get(), asyncio.get_running_loop()))
+        except RuntimeError:  # no event loop runs here
+            pass
+        loop.call_soon_threadsafe(self._begin, context=context)
+
+    def _begin(self) -> None:
+        if self.outcome.done():
+            self._work.close()
+            return
+        self._task = asyncio.ensure_future(self._work)
+        self._task.add_done_callback(self._deliver)
+
+    def _deliver(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self._cancelled()
+        elif (error := task.exception()) is not None:
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(task.result())
+
+    def stop(self) -> None:
+        """Cancel the work; to be called on its event loop."""
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._cancelled()
+
+    def _cancelled(self) -> None:
+        if not self.outcome.done():
+            self.outcome.cancel()
+            self.outcome.set_running_or_notify_cancel()  # without it those who wait do not hear of it
 
 
 class BlockingStream(Iterator[T]):

@@ -181,6 +181,8 @@ async def _stream(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None
             if turn.closed:
                 return
             _take_chunk(chunk, deps, turn)
+            if deps.signal.aborted:  # by a listener: it needs no turn of the event loop to be heard
+                raise Aborted(deps.signal.reason)
             count += 1
             if count % GIVE_WAY == 0 or (backlog is not None and backlog() > GIVE_WAY):
                 await asyncio.sleep(0)  # lets the reader catch up, and an abort be heard; never waits for either

@@ -200,6 +200,14 @@ def abandon(task: asyncio.Future[Any]) -> None:
     task.add_done_callback(_forget)
 
 
+async def abandoned_ended(seconds: float) -> None:
+    """Wait until the work that was abandoned on this event loop has ended, at most `seconds` seconds."""
+    loop = asyncio.get_running_loop()
+    here = [task for task in _abandoned if task.get_loop() is loop]
+    if here:
+        await asyncio.wait(here, timeout=seconds)
+
+
 def _forget(task: asyncio.Future[Any]) -> None:
     _abandoned.discard(task)
     _read(task)

@@ -10,7 +10,8 @@ import asyncio
 import contextvars
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -28,12 +29,27 @@ class _Pool:
         self._lock = threading.Lock()
         self._idle = 0
         self._threads = 0
+        self._blocked = 0
+        """Threads whose job waits for an agent in a blocking call: what they wait for may need a thread of its own."""
 
     def submit(self, job: _Job) -> None:
         with self._lock:
-            if self._idle <= self._jobs.qsize() and self._threads < MOST_THREADS:
+            if self._idle <= self._jobs.qsize() and self._threads < MOST_THREADS + self._blocked:
                 self._grow()
             self._jobs.put(job)
+
+    @contextmanager
+    def blocked(self) -> Generator[None]:
+        """Let another thread work while this one waits in a blocking call."""
+        with self._lock:
+            self._blocked += 1
+            if self._idle < self._jobs.qsize():
+                self._grow()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._blocked -= 1
 
     def _grow(self) -> None:
         """Start one more thread. A machine that has none to give is fine while there is any at all."""
@@ -47,8 +63,12 @@ class _Pool:
         self._threads += 1
 
     def _work(self) -> None:
+        _here.pool = self
         while True:
             with self._lock:
+                if self._threads > MOST_THREADS + self._blocked:  # there is one for each that was blocked: enough
+                    self._threads -= 1
+                    return
                 self._idle += 1
             job = self._jobs.get()
             with self._lock:
@@ -58,10 +78,19 @@ class _Pool:
 
 
 _pool: _Pool | None = None
+_here = threading.local()
+
+
+def in_a_blocking_call() -> AbstractContextManager[None]:
+    """Return a context in which a tool thread counts as waiting, so that the tools it waits for find a thread."""
+    pool: _Pool | None = getattr(_here, "pool", None)
+    return nullcontext() if pool is None else pool.blocked()
 
 
 def in_thread(function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
     """Run `function(*args)` in a tool thread with the caller's context variables; 64 at a time, the rest wait.
+
+    Threads that wait for another agent in a blocking call are not counted.
 
     A call whose future was cancelled while it waited for a thread never starts.
     """

@@ -186,7 +186,7 @@ def record_results(state: RunState, deps: RunDeps) -> None:
     state.messages.extend(
         Message(
             "tool",
-            slot.content or "null",
+            "null" if slot.content is None else slot.content,
             tool_call_id=slot.tool_call_id,
             name=slot.tool_name,
             is_error=slot.is_error,

@@ -21,6 +21,9 @@ from sizes import sized
 
 from lousho import Agent, CancelSignal
 
+TOOL_THREAD = "lousho-tool"
+MOST_TOOL_THREADS = 64
+"""As documented; how many of them there are already depends on what else this process has run."""
 CROWD = 32
 """Runs at once."""
 BLOCKS_A_RUN = 0.25
@@ -62,6 +65,7 @@ class Held:
 
     tasks: int
     threads: int
+    tool_threads: int
     files: int
     blocks: int
     objects: Counter[str]
@@ -110,7 +114,8 @@ async def held() -> Held:
     gc.collect()
     return Held(
         tasks=pending_tasks(),
-        threads=threading.active_count(),
+        threads=sum(thread.name != TOOL_THREAD for thread in threading.enumerate()),
+        tool_threads=sum(thread.name == TOOL_THREAD for thread in threading.enumerate()),
         files=len(list(files.iterdir())) if files.is_dir() else 0,
         blocks=sys.getallocatedblocks(),
         objects=objects,
@@ -131,6 +136,7 @@ def check(before: Held, after: Held, runs: int, complaints: Complaints) -> None:
     assert complaints.found == []
     assert after.tasks <= before.tasks, f"{after.tasks - before.tasks} tasks are left"
     assert after.threads <= before.threads + 2, f"{before.threads} threads became {after.threads}"
+    assert after.tool_threads <= MOST_TOOL_THREADS, f"{after.tool_threads} threads of tools"
     assert after.files <= before.files, f"{before.files} open files became {after.files}"
     left = after.blocks - before.blocks
     assert left <= SLACK + BLOCKS_A_RUN * runs, f"{left} memory blocks of {runs} runs are left; objects: {grown}"
