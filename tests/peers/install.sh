@@ -6,6 +6,7 @@ set -u
 
 AIMOCK=@copilotkit/aimock@1.43.0
 LLMOCK=llmock==0.2.2
+NOTEBOOK="ipykernel==7.4.0 uvloop==0.23.0"
 
 here=$(cd "$(dirname "$0")/../.." && pwd)
 venv=${VENV:-.venv}
@@ -29,19 +30,28 @@ if [ "$(cat "$peers/aimock.done" 2>/dev/null)" != "$AIMOCK" ]; then
   fi
 fi
 
-if [ "$(cat "$peers/llmock.done" 2>/dev/null)" != "$LLMOCK" ]; then
-  echo "installing $LLMOCK into .peers"
-  rm -rf "$peers/llmock"
+# python_packages FOLDER REQUIREMENT...: into .peers/FOLDER, which is no part of the environment.
+python_packages() {
+  folder=$1
+  shift
+  wanted="$*"
+  [ "$(cat "$peers/$folder.done" 2>/dev/null)" != "$wanted" ] || return 0
+  echo "installing $wanted into .peers"
+  rm -rf "${peers:?}/$folder"
   if command -v uv >/dev/null 2>&1; then
-    set -- uv pip install --quiet --python "$venv/bin/python" --target "$peers/llmock" "$LLMOCK"
+    set -- uv pip install --quiet --python "$venv/bin/python" --target "$peers/$folder" "$@"
   else
-    set -- "$venv/bin/python" -m pip install -qq --disable-pip-version-check --root-user-action=ignore --target "$peers/llmock" "$LLMOCK"
+    set -- "$venv/bin/python" -m pip install -qq --disable-pip-version-check --root-user-action=ignore --target "$peers/$folder" "$@"
   fi
   if "$@" >>"$log" 2>&1; then
-    echo "$LLMOCK" >"$peers/llmock.done"
+    echo "$wanted" >"$peers/$folder.done"
   else
-    complain "$LLMOCK"
+    complain "$wanted"
   fi
-fi
+}
+
+python_packages llmock "$LLMOCK"
+# shellcheck disable=SC2086 # one word each
+python_packages notebook $NOTEBOOK
 
 [ -z "${CI:-}" ] || exit $failed
