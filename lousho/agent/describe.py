@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from lousho.core.json_values import to_json_value
+from lousho.core.json_values import clean_text, to_json_value
 from lousho.core.redact import redact
 from lousho.core.usage import camel_case
 from lousho.models.resolve import keys_in_environment
@@ -106,9 +106,9 @@ def _without_secrets(described: dict[str, Any]) -> dict[str, Any]:
 
     def clean(value: Any) -> Any:
         if isinstance(value, str):
-            return redact(value, secrets)
+            return redact(clean_text(value), secrets)
         if isinstance(value, Mapping):
-            return {str(key): clean(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+            return {clean(str(key)): clean(item) for key, item in cast("Mapping[Any, Any]", value).items()}
         if isinstance(value, (list, tuple)):
             return [clean(item) for item in cast("list[Any]", value)]
         return to_json_value(value)

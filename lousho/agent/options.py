@@ -90,7 +90,7 @@ class AgentOptions:
     """The checked options of an agent."""
 
     model: PerRun[str] | None = None
-    provider: LLMProvider | None = None
+    provider: LLMProvider | None = field(default=None, repr=False)  # its text may hold a key
     instructions: PerRun[str] = DEFAULT_INSTRUCTIONS
     name: str = "agent"
     description: str | None = None

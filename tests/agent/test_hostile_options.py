@@ -6,13 +6,14 @@ No error shows a key, and a store is what it is even while it is empty.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hostile import play
-from hostile_values import KEY, VALUES, check_refusal
+from hostile_values import KEY, VALUES, Client, check_refusal
 from runs import call, types
 
 from lousho import AgentRun, ConfigurationError, InMemoryApprovalStore, SDKError, create_agent, define_tool, tool
@@ -206,3 +207,43 @@ async def test_texts_that_cannot_be_stored_are_cleaned_wherever_they_come_from()
     assert [one.model for one in agent.provider.calls] == ["b\ufffd", "b\ufffd"]
     for one in agent.provider.calls:
         str(one.messages[0].content).encode("utf-8")
+
+
+async def test_a_description_and_the_text_of_an_agent_show_no_key_wherever_one_was_given(clean_env: Any):
+    os.environ["OPENAI_API_KEY"] = "plain-words-as-a-key"
+    address = f"https://desk:{KEY}@books.example/v1"
+
+    class Books(Client):
+        """A provider that carries its key, under a name that nothing can store."""
+
+        name = "books \ud800"
+        default_model = None
+        generate = stream = supports_tools = supports_streaming = get_models = mock_model(["Hi"]).generate
+
+    secret = f"Ask {address} with sk-{KEY} or plain-words-as-a-key."
+    lend = define_tool(
+        name="lend",
+        description=secret,
+        input={"type": "object", "properties": {"to": {"type": "string", "default": secret}}},
+        execute=print,
+        annotations={"key": secret, f"sk-{KEY}": Client(KEY).api_key[:4]},
+    )
+    agent = desk(
+        provider=Books(KEY),
+        model=secret,
+        name=secret,
+        description=secret,
+        version=secret,
+        instructions=secret,
+        tools=[lend],
+        permissions=[{"tool": "lend", "action": "ask", "reason": secret}],
+        model_settings={"stop": [secret]},
+        tool_results={"spill_dir": f"/tmp/sk-{KEY}"},
+    )
+    for described in (await agent.describe(), await agent.describe(input="Hi", metadata={"key": secret})):
+        text = json.dumps(described, ensure_ascii=False)
+        text.encode("utf-8")
+        assert text.count("[REDACTED]") > 20
+        assert KEY not in text
+        assert "plain-words" not in text
+    assert KEY not in repr(create_agent(model="mock/demo", tools=[lend]).with_options(provider=Books(KEY)).options)
