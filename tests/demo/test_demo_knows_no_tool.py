@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lousho import ask_question_tool
-
 from lousho.models.demo import words
 
 ROOT = Path(__file__).parent.parent.parent
