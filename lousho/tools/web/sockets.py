@@ -42,8 +42,8 @@ class Wire(asyncio.Protocol):
 
     @property
     def quiet(self) -> bool:
-        """Whether the connection is open and nothing came over it that was not read."""
-        return not self._ended and not self._received
+        """Whether the connection is open, all is sent, and nothing came over it that was not read."""
+        return not self._ended and not self._received and not self._blocked
 
     async def read(self) -> bytes:
         """Return what has come, some bytes at least; none at the end. Raises `OSError`."""
@@ -60,11 +60,14 @@ class Wire(asyncio.Protocol):
         return b""
 
     async def write(self, data: bytes) -> None:
-        """Send `data`. That a connection is lost shows when it is read: the answer may have come before."""
+        """Send `data`, or as much as the other side takes before it says something.
+
+        That a connection is lost shows when it is read: the answer may have come before.
+        """
         if self._transport is None or self._ended:
             return
         self._transport.write(data)
-        while self._blocked and not self._ended:
+        while self._blocked and not self._ended and not self._received:
             await self._wait()
 
     def abort(self) -> None:
