@@ -81,7 +81,7 @@ class CancelSignal:
                 if len(self._listeners) >= self._prune_at:
                     self._prune()
                 self._listeners.append(listener)
-                if self._awaited:
+                if self._awaited and not isinstance(listener, _Relay):  # the signal behind a relay holds this one
                     _AWAITED.add(self)
                 return lambda: self._remove(listener)
         listener(self)
@@ -91,7 +91,7 @@ class CancelSignal:
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
-            if self._awaited and not self._listeners:
+            if self._awaited and all(isinstance(one, _Relay) for one in self._listeners):
                 _AWAITED.discard(self)
 
     def _prune(self) -> None:

@@ -7,7 +7,7 @@ costs US dollars. Source: events page, models-and-cost page.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -69,6 +69,10 @@ class StepUsage:
     cost_usd: float | None = None
     cost_partial: bool = False
     """True when `cost_usd` leaves out a call whose price is not known."""
+
+    def copied(self) -> StepUsage:
+        """Return counts that share nothing with these."""
+        return replace(self)
 
     @property
     def prompt_tokens(self) -> int:
@@ -151,6 +155,11 @@ class RunUsage(StepUsage):
     model_calls: int = 0
     by_model: dict[str, ModelSpend] = field(default_factory=dict)
     hosted_tool_calls: dict[str, int] = field(default_factory=dict)
+
+    def copied(self) -> RunUsage:
+        """Return counts that share nothing with these."""
+        by_model = {name: replace(spend) for name, spend in self.by_model.items()}
+        return replace(self, by_model=by_model, hosted_tool_calls=dict(self.hosted_tool_calls))
 
     def add(self, step: StepUsage, model: str) -> None:
         """Count one model call of `model` into the run."""

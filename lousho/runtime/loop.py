@@ -191,7 +191,8 @@ def _emit_failure(state: RunState, deps: RunDeps, error: BaseException) -> None:
 
 
 def _emit_done(state: RunState, deps: RunDeps) -> None:
-    deps.emitter.emit(RunDoneEvent(finish_reason=state.finish_reason or "other", text=state.text, usage=state.usage))
+    usage = state.usage.copied() if deps.emitter.listening else None
+    deps.emitter.emit(RunDoneEvent(finish_reason=state.finish_reason or "other", text=state.text, usage=usage))
 
 
 def _model_name(turn: ModelTurn, deps: RunDeps) -> str:

@@ -19,6 +19,7 @@ def close_step(state: RunState, deps: RunDeps, reason: str, usage: StepUsage | N
     """End the step that is open; does nothing when none is (a continued run settles decided calls outside steps)."""
     if deps.step_open:
         deps.step_open = False
+        usage = usage.copied() if usage is not None and deps.emitter.listening else None
         deps.emitter.emit(StepDoneEvent(step=state.step, finish_reason=reason, usage=usage))
 
 

@@ -218,3 +218,13 @@ def test_a_blocking_turn_that_would_wait_for_a_turn_of_the_loop_it_blocks_is_ref
         """
     )
     assert (ended.lines, ended.code) == (["LOUSHO_SESSION_BUSY", "First."], 0), ended.errors
+
+
+def test_a_listener_that_changes_the_usage_it_is_told_changes_nothing_of_the_result():
+    def forge(event: Any) -> None:
+        if getattr(event, "usage", None) is not None:
+            event.usage.input_tokens = 10**9
+
+    result = create_agent(provider=mock_model(["Hi."]), on_event=forge).send_sync("go")
+    assert result.usage.input_tokens < 10**9
+    assert result.step_usage[0].input_tokens < 10**9
