@@ -208,6 +208,8 @@ def check_stopped(outcome: Outcome, script: Script, expected: Expected) -> None:
     if world.asked_at_stop < expected.steps and not world.failed_before_stop:
         assert result.finish_reason == "aborted"
     assert result.finish_reason in ("aborted", expected.finish)
+    if world.text_at_stop not in (None, script.turns[world.asked_at_stop - 1].text):
+        assert result.finish_reason == "aborted", "the rest of a text was heard after the abort"
     assert world.asked_at_stop <= result.steps <= world.asked_at_stop + 1  # a step may end before its model call begins
     told = told_by_id(result.messages)
     for identity, value in told.items():
@@ -220,6 +222,8 @@ def check_stopped(outcome: Outcome, script: Script, expected: Expected) -> None:
         return
     assert result.abort_reason == ABORTED
     assert any(turn.text.startswith(result.text) for turn in script.turns)
+    if world.text_at_stop is not None:
+        assert result.text == world.text_at_stop
     if outcome.streams:
         assert outcome.streams[-1][-1].finish_reason == "aborted"
 

@@ -264,6 +264,10 @@ async def aborted_before(agent: Agent, signal: CancelSignal, number: int) -> Non
     await agent.send("hi", signal=own)
 
 
+async def timeout_far_away(agent: Agent, signal: CancelSignal, number: int) -> None:
+    await agent.send("call quick", signal=CancelSignal.timeout(3_600_000))
+
+
 async def deciding(agent: Agent, signal: CancelSignal, number: int) -> None:
     paused = await agent.send("call gated quick gated", signal=signal)
     for index, approval_id in enumerate(paused.approval_ids):
@@ -338,6 +342,7 @@ KINDS: dict[str, Kind] = {
     "aborted in a model that fails late": stopping_by("hang and fail", "abort"),
     "aborted by the clock": stopping_by("call hanging endless", "timeout"),
     "aborted before it began": aborted_before,
+    "with an abort that never comes": timeout_far_away,
     "cancelled in a tool": stopping_by("call hanging endless", "cancel"),
     "cancelled in the model": stopping_by("hang on", "cancel"),
     "cancelled by a timeout": waiting_for,

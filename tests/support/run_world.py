@@ -117,6 +117,8 @@ class World:
         self.asked_at_stop = -1
         self.started_at_stop: set[str] = set()
         self.done_at_stop: set[str] = set()
+        self.text_at_stop: str | None = None
+        """What was said in the step so far, when the abort came with a piece of it."""
         self.failed_before_stop = False
         self._calls = {
             call_id(step, index): call
@@ -160,6 +162,9 @@ class World:
         self.started_at_stop = {one.tool_call_id for one in self.heard if one.type in ("tool.start", "tool.resume")}
         self.started_at_stop |= set(self.started)
         self.done_at_stop = {one.tool_call_id for one in self.heard if one.type in ("tool.done", "tool.error")}
+        if self.heard and self.heard[-1].type == "text.delta":
+            steps = [index for index, one in enumerate(self.heard) if one.type == "step.start"]
+            self.text_at_stop = "".join(one.text for one in self.heard[steps[-1] :] if one.type == "text.delta")
         self.signal.abort("enough")
 
     async def let_go(self) -> None:
