@@ -47,7 +47,8 @@ _LINES: Final = frozenset(
 )
 _CELLS: Final = frozenset({"td", "th"})
 _PREFORMATTED: Final = frozenset({"pre", "textarea", "xmp", "listing"})
-_LONG_NUMBER = re.compile(r"&#0*[0-9]{8,};?")
+_LONG_NUMBER = re.compile(r"&#([0-9]{8,});?")
+_LINE_BREAKS = re.compile(r"[\t\n\r]")
 _NO_LINK = re.compile(r"\s*(?:#|javascript:|data:|vbscript:|blob:|about:|$)", re.IGNORECASE)
 
 
@@ -125,7 +126,7 @@ class _Page:
             self._cells += 1
         elif name == "base" and not self._based and "href" in attributes:
             self._based = True
-            base = _decoded(attributes["href"])
+            base = _url(attributes["href"])
             self._base = _usable_base(_joined(self._base, base)) if len(base) <= MAX_LINK_CHARS else ""
         else:
             self._open_block(name, attributes)
@@ -248,7 +249,7 @@ class _Page:
         href, begin = self._link
         self._link = None
         said = "".join(self._parts[begin:]).strip()
-        url = _decoded(href).strip()
+        url = _url(href)
         if not said or len(url) > MAX_LINK_CHARS or _NO_LINK.match(url):
             return
         target = _joined(self._base, url)
@@ -262,11 +263,21 @@ def _usable_base(url: str) -> str:
 
 def _joined(base: str, url: str) -> str:
     try:
-        return urljoin(base, " ".join(url.split()))
+        return urljoin(base, url)
     except ValueError:
         return url
 
 
+def _url(attribute: str) -> str:
+    """Return the URL in an attribute, without the line breaks that browsers do not see in it."""
+    return _LINE_BREAKS.sub("", _decoded(attribute)).strip()
+
+
 def _decoded(text: str) -> str:
-    """Return `text` with its entities decoded. A number that no character has is cut short: Python refuses long ones."""
-    return html.unescape(_LONG_NUMBER.sub("\ufffd", text)) if "&" in text else text
+    """Return `text` with its entities decoded. Long numbers are brought into a form that Python reads before."""
+    return html.unescape(_LONG_NUMBER.sub(_short_number, text)) if "&" in text else text
+
+
+def _short_number(found: re.Match[str]) -> str:
+    digits = found[1].lstrip("0")
+    return f"&#{digits or 0};" if len(digits) < 8 else "\ufffd"
