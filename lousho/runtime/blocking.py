@@ -81,7 +81,15 @@ def run_blocking(work: Coroutine[Any, Any, T]) -> T:
 
     Raises `LOUSHO_CONFIG_INVALID` on the background loop itself, where it would wait for ever.
     """
-    host = _loop_thread()
+    try:
+        host = _loop_thread()
+    except RuntimeError as error:  # no thread can be started: an interpreter that ends refuses them
+        work.close()
+        raise ConfigurationError(
+            "A blocking call needs a thread, and none can be started any more. While a program ends, use "
+            "asyncio.run() with the async method, or make the first blocking call earlier.",
+            cause=error,
+        ) from error
     if threading.current_thread() is host.thread:
         work.close()
         raise ConfigurationError(

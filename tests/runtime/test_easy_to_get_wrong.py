@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import signal
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -228,3 +229,35 @@ def test_a_listener_that_changes_the_usage_it_is_told_changes_nothing_of_the_res
     result = create_agent(provider=mock_model(["Hi."]), on_event=forge).send_sync("go")
     assert result.usage.input_tokens < 10**9
     assert result.step_usage[0].input_tokens < 10**9
+
+
+@pytest.mark.parametrize("used", ["never", "for a run"])
+async def test_a_signal_made_of_a_timeout_is_forgotten_when_nobody_needs_it_any_more(used):
+    far = CancelSignal.timeout(3_600_000)
+    either = CancelSignal.any(CancelSignal(), far)
+    if used == "for a run":
+        await create_agent(provider=mock_model(["Hi."])).send("go", signal=either)
+    gone = [weakref.ref(far), weakref.ref(either)]
+    del far, either
+    gc.collect()
+    assert [one() for one in gone] == [None, None]
+
+
+def test_the_first_blocking_call_of_a_program_that_is_ending_works_or_raises_a_coded_error_and_nothing_else():
+    ended = run_program(
+        """
+        import atexit
+        from lousho import SDKError
+
+        agent = create_agent(provider=mock_model(["Bye."]))
+
+        def bye():
+            try:
+                print(agent.send_sync("bye").text)
+            except SDKError:
+                print("Bye.")
+
+        atexit.register(bye)
+        """
+    )
+    assert (ended.lines, ended.errors, ended.code) == (["Bye."], "", 0)
