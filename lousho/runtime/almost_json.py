@@ -14,8 +14,10 @@ MOST_ALMOST_CHARS = 1_000_000
 MOST_ALMOST_VALUES = 100_000
 """Values and names one text may hold; the reader takes each of them up one at a time."""
 DEEPEST_ALMOST = 64
+_SHOWN_CHARS = 20
 
-_BLANK = re.compile(r"(?:\s++|//[^\n]*+|\#[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
+_BLANK = re.compile(r"(?:\s++|//[^\n]*+\n|\#[^\n]*+\n|/\*.*?\*/)*+", re.DOTALL)
+"""What a comment without a line break at its end hides, be it a bracket or a member, nobody can tell."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?")
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -26,6 +28,9 @@ _TEXTS = {
 _LITERALS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _MEANS_ITSELF = "\"'\\/"
+_LABEL = re.compile(r"^[ \t>*`'-]*+[\w$.]++[`'\u2019]?[ \t]*+[:=]", re.MULTILINE)
+_TAG = re.compile(r"<[^<>]*+>")
+_ELEMENT = re.compile(r"<[a-zA-Z]")
 
 
 class NotReadable(ValueError):
@@ -54,19 +59,31 @@ def read_almost_json(text: str, *, close: bool = False) -> Any:
 def read_object_in(text: str, *, close: bool = False) -> dict[str, Any]:
     """Return the one object that `text` holds, whatever prose stands around it. Raises `NotReadable`.
 
-    Prose has no brackets and no quotes in it: with them it could be what is missing in the object.
+    Prose has nothing in it that could be missing in the object, or be more arguments than are in the object: brackets,
+    quotes, names with a value, list items, other elements of XML.
     """
     start = text.find("{")
     if start < 0:
         raise NotReadable("there is no object in it")
-    if any(mark in text[:start] for mark in '"\u201c[]}'):
+    if _holds_values(text[:start]):
         raise NotReadable("there is more than one value in it")
     reader = _Reader(text, start, close=close)
     value = reader.value(0)
     after = text[reader.position :].lstrip().lstrip("}").lstrip()
-    if after[:1] in (",", ":") or any(mark in after for mark in '"\u201c[]{}'):
+    if after[:1] in (",", ":") or _holds_values(after, behind=True):
         raise NotReadable("there is more after the end of its object")
     return value
+
+
+def _holds_values(prose: str, *, behind: bool = False) -> bool:
+    """Whether what stands before an object, or `behind` it, may be more than prose."""
+    if any(mark in prose for mark in '"\u201c\u2018[]{}'):
+        return True
+    if behind:
+        quoted = prose[:1] == "'" and len(prose) > 1
+        return quoted or _LABEL.match(prose) is not None or _ELEMENT.search(prose) is not None
+    bare = _TAG.sub("", prose)
+    return "=" in bare or "</" in prose or bare.rstrip().endswith(",") or _LABEL.search(bare) is not None
 
 
 class _Reader:
@@ -88,7 +105,7 @@ class _Reader:
 
     def shown(self) -> str:
         """Return what stands here, for a complaint."""
-        return repr(self._text[self.position : self.position + 20])
+        return repr(self._text[self.position : self.position + _SHOWN_CHARS])
 
     def value(self, levels: int) -> Any:
         self._take_room()
@@ -120,6 +137,8 @@ class _Reader:
         found: dict[str, Any] = {}
         while not self._ends("}"):
             key = self._key()
+            if key in found:
+                raise NotReadable(f"the member {key[:_SHOWN_CHARS]!r} is in it twice")
             self.skip()
             if self.position == len(self._text):
                 raise CutOff("it ends after the name of a member")

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,8 +22,10 @@ _MOST_OF_A_NAME = 1_000
 _LONGEST_ID = 80
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,88}")
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
+_FOLDER = re.compile(r"(?:run|session)-[a-zA-Z0-9_-]{1,150}")
 _BLOCK = 2**16
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
@@ -47,15 +50,18 @@ def folder_name(agent_name: str, session_id: str | None, run_id: str) -> str:
     return f"{kind}-{_ODD.sub('_', owner)[:128]}-{digest}"
 
 
+def is_folder_name(name: str) -> bool:
+    """Return whether `name` may be one that `folder_name()` returned: never a path."""
+    return _FOLDER.fullmatch(name) is not None
+
+
 def keep_result(folder: Path, call_id: str, text: str) -> str:
     """Write a result and return the id it is read by. Raises `OSError` when it cannot be kept."""
     data = text.encode("utf-8", "replace")
     if len(data) > LARGEST_FILE:
         raise CannotKeep(f"it has {len(data):,} bytes, and a file may have {LARGEST_FILE:,}")
     _make(folder)
-    with os.scandir(folder) as entries:
-        used = sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
-    if used + len(data) > LARGEST_FOLDER:
+    if _bytes_in(folder) + len(data) > LARGEST_FOLDER:
         raise CannotKeep(f"its folder would have more than {LARGEST_FOLDER:,} bytes")
     part = folder / f".{secrets.token_hex(8)}.part"
     try:
@@ -68,13 +74,19 @@ def keep_result(folder: Path, call_id: str, text: str) -> str:
 
 
 def read_page(folder: Path, result_id: str, offset: int, limit: int) -> Page | None:
-    """Return `limit` characters of a result from `offset` on; `None`: there is no such result in the folder."""
+    """Return `limit` characters of a result from `offset` on; `None`: there is no such result in the folder.
+
+    Raises `OSError` for what is there and cannot be read.
+    """
     path = _path(folder, result_id)
     if path is None or folder.is_symlink():
         return None
     try:
-        handle = os.open(path, os.O_RDONLY | _NO_LINKS | _BINARY)
+        handle = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT | _BINARY)
     except (FileNotFoundError, NotADirectoryError):
+        return None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):  # somebody else's: a pipe would wait for a writer
+        os.close(handle)
         return None
     with os.fdopen(handle, encoding="utf-8", errors="replace", newline="") as file:
         left = offset
@@ -110,6 +122,15 @@ def _make(folder: Path) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     if not stat.S_ISDIR(folder.lstat().st_mode):
         raise CannotKeep(f"{folder} is no folder")
+
+
+def _bytes_in(folder: Path) -> int:
+    used = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with suppress(FileNotFoundError):  # another call has given its unfinished file the final name
+                used += entry.stat(follow_symlinks=False).st_size
+    return used
 
 
 def _named(folder: Path, part: Path, wanted: str, data: bytes) -> str:

@@ -15,7 +15,14 @@ from typing import Any
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ToolExecutionError
 from lousho.runtime.racing import outcome_of, wait_for
-from lousho.runtime.result_files import folder_name, keep_result, read_page, remove_results, result_ids
+from lousho.runtime.result_files import (
+    folder_name,
+    is_folder_name,
+    keep_result,
+    read_page,
+    remove_results,
+    result_ids,
+)
 from lousho.runtime.state import RunState
 from lousho.runtime.threads import in_thread
 from lousho.tools.definition import Tool, define_tool
@@ -55,7 +62,8 @@ class SpilledResults:
     def __init__(self, directory: Path, above_chars: int, most_chars: float, taken: Container[str]) -> None:
         self._directory = directory
         self._above = above_chars
-        self._page = max(int(min(LONGEST_PAGE, above_chars, most_chars)) - _HEADING_CHARS, 1)
+        self._room = int(min(above_chars, most_chars))
+        self._page = max(min(LONGEST_PAGE, self._room) - _HEADING_CHARS, 1)
         self._folder = ""
         self._warned = False
         self.reader = self._reader(taken)
@@ -63,7 +71,10 @@ class SpilledResults:
 
     def open(self, state: RunState) -> None:
         """Find the folder of a run that begins or goes on, maybe in another process."""
-        self._folder = state.results_folder or folder_name(state.agent_name, state.session_id, state.run_id)
+        known = state.results_folder
+        if known is None or not is_folder_name(known):  # a saved run may come from anywhere
+            known = folder_name(state.agent_name, state.session_id, state.run_id)
+        self._folder = known
 
     def is_long(self, text: str) -> bool:
         """Whether a result is kept in a file."""
@@ -71,12 +82,12 @@ class SpilledResults:
 
     async def kept(self, text: str, call_id: str, state: RunState, signal: CancelSignal) -> str | None:
         """Keep a result and return what the transcript has of it; `None`: it could not be kept."""
-        writing = in_thread(keep_result, self._directory / self._folder, call_id, text)
-        if await wait_for(writing, signal, WRITE_MS) != "done":
-            if not signal.aborted:
-                self._warn(f"it was not written within {WRITE_MS} ms")
-            return None
         try:
+            writing = in_thread(keep_result, self._directory / self._folder, call_id, text)
+            if await wait_for(writing, signal, WRITE_MS) != "done":
+                if not signal.aborted:
+                    self._warn(f"it was not written within {WRITE_MS} ms")
+                return None
             result_id = outcome_of(writing)
         except Exception as error:  # noqa: BLE001 - whatever a file system comes up with
             self._warn(error)
@@ -85,11 +96,16 @@ class SpilledResults:
         return self._ends(text, result_id)
 
     def _ends(self, text: str, result_id: str) -> str:
-        head, tail = min(self._above // 2, LONGEST_HEAD), min(self._above // 5, LONGEST_TAIL)
-        return (
-            f"{text[:head]}\n... [{len(text) - head - tail:,} of {len(text):,} characters are left out here. Read them "
-            f'with {self.reader.name}(id="{result_id}", offset={head}).] ...\n{text[-tail:]}'
-        )
+        def note(left_out: int, offset: int) -> str:
+            return (
+                f"\n... [{left_out:,} of {len(text):,} characters are left out here. Read them "
+                f'with {self.reader.name}(id="{result_id}", offset={offset}).] ...\n'
+            )
+
+        spare = max(self._room - len(note(len(text), self._room)), 0)  # without the note nobody could read the rest
+        head = min(self._room // 2, spare * 5 // 7, LONGEST_HEAD)
+        tail = min(self._room // 5, spare * 2 // 7, LONGEST_TAIL)
+        return f"{text[:head]}{note(len(text) - head - tail, head)}{text[len(text) - tail :]}"
 
     def _warn(self, reason: object) -> None:
         if not self._warned:
@@ -113,7 +129,12 @@ class SpilledResults:
     def _read(self, arguments: dict[str, Any]) -> str:
         folder = self._directory / self._folder
         result_id, offset = str(arguments["id"]), int(arguments["offset"])
-        page = read_page(folder, result_id, offset, min(int(arguments.get("limit", self._page)), self._page))
+        try:
+            page = read_page(folder, result_id, offset, min(int(arguments.get("limit", self._page)), self._page))
+        except OSError as error:  # its own text has the path, which the model need not know
+            raise ToolExecutionError(
+                f"The long result {result_id!r} cannot be read: {error.strerror}.", tool_name=self.reader.name
+            ) from error
         if page is None:
             ids = ", ".join(result_ids(folder)[:_SHOWN_IDS]) or "none"
             raise ToolExecutionError(

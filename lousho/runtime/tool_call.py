@@ -26,7 +26,7 @@ from lousho.runtime.loop_guard import refusal
 from lousho.runtime.permission_audit import audit
 from lousho.runtime.racing import GIVE_WAY, Aborted, SelfCancelled, outcome_of, start, unless_aborted, wait_for
 from lousho.runtime.state import CallSlot, RunState
-from lousho.runtime.threads import in_thread
+from lousho.runtime.threads import ThreadCall, in_thread
 from lousho.runtime.tool_names import unknown_tool_text
 from lousho.runtime.tool_result import CANCELLED, settle_done, settle_failed
 from lousho.tools.context import ApprovalInfo, ToolContext
@@ -315,8 +315,11 @@ async def _bounded(
         return outcome_of(task)
     if outcome == "aborted":
         raise Aborted(signal.reason)
+    waited = isinstance(task, ThreadCall) and task.place == "waiting"
+    what = "begin" if waited else "finish"
+    why = ", because all threads for plain functions are busy" if waited else ""
     overdue = OverdueError(
-        f"The tool {call.slot.tool_name!r} did not finish within {timeout_ms:g} ms.",
+        f"The tool {call.slot.tool_name!r} did not {what} within {timeout_ms:g} ms{why}.",
         f"tool {call.slot.tool_name}",
         timeout_ms,
     )

@@ -31,17 +31,17 @@ async def settle_done(
     text = result if isinstance(result, str) else write_json(result)
     spilled = deps.spilled
     if spilled is None or not may_spill or not spilled.is_long(text):
-        _record(slot, deps, started, result, text)
+        _record(slot, deps, started, result, cap_result(text, deps.max_tool_result_chars))
         return
     shown: str | None = None
     try:
         shown = await spilled.kept(text, slot.tool_call_id, state, deps.signal)
     finally:  # also when the run is cancelled meanwhile: the tool has done its work
-        _record(slot, deps, started, result, text if shown is None else shown)
+        _record(slot, deps, started, result, shown or cap_result(text, deps.max_tool_result_chars))
 
 
-def _record(slot: CallSlot, deps: RunDeps, started: float, result: Json, text: str) -> None:
-    slot.content = cap_result(text, deps.max_tool_result_chars)
+def _record(slot: CallSlot, deps: RunDeps, started: float, result: Json, content: str) -> None:
+    slot.content = content
     slot.is_error = False
     slot.status = "settled"
     _tell(

@@ -124,24 +124,31 @@ def _read_mapping(given: Mapping[object, object], where: str, known: tuple[str, 
         if part is None:
             continue
         if option in fields:
-            raise ConfigurationError(f"{where}: the descriptor has {option!r} twice, in two spellings.", field=option)
+            raise _twice(option, where)
         fields[option] = part
     return fields
 
 
 def _read_object(value: object, where: str) -> dict[str, Any]:
     """Return the fields an object has. What else it has is its own business, but not another word for the gate."""
-    for name in _GATE_NAMES:
-        for spelling in (name, _camel(name)):
-            if callable(getattr(value, "execute", None)) and getattr(value, spelling, None):
-                refuse_unknown([spelling], where)
+    if callable(getattr(value, "execute", None)) or getattr(value, _INNER, None) is not None:
+        for name in _GATE_NAMES:
+            for spelling in (name, _camel(name)):
+                if getattr(value, spelling, None):
+                    refuse_unknown([spelling], where)
     fields: dict[str, Any] = {}
     for option in _FIELDS:
-        part = getattr(value, option, None)
-        part = getattr(value, _camel(option), None) if part is None else part
-        if part is not None:
-            fields[option] = part
+        spellings = dict.fromkeys((option, _camel(option)))
+        parts = [part for name in spellings if (part := getattr(value, name, None)) is not None]
+        if len(parts) > 1 and parts[0] != parts[1]:
+            raise _twice(option, where)
+        if parts:
+            fields[option] = parts[0]
     return fields
+
+
+def _twice(option: str, where: str) -> ConfigurationError:
+    return ConfigurationError(f"{where}: the descriptor has {option!r} twice, in two spellings.", field=option)
 
 
 def _camel(name: str) -> str:

@@ -163,7 +163,7 @@ class TodoTools:
         items = cast("list[Mapping[str, Any]]", arguments["todos"])
         issues = problems_of(items)
         if issues:
-            raise ToolArgumentsValidationError(TODO_WRITE, issues)
+            raise ToolArgumentsValidationError(TODO_WRITE if ctx is None else ctx.tool_name, issues)
         async with self._turn():
             todos, self._highest = renewed(await self.get_todos(), items, self._highest)
             await _awaited(self._set(copy_of(todos)))
@@ -192,7 +192,10 @@ class TodoTools:
         try:
             async with asyncio.timeout(LISTENER_SECONDS):
                 await _awaited(self._on_change(copy_of(todos)))
-        except Exception:  # noqa: BLE001 - a listener is the application's code, and the list is kept already
+        except (Exception, SystemExit, asyncio.CancelledError):  # the application's code, and the list is kept
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # it is the call that was given up
+                raise
             if not self._warned:
                 self._warned = True
                 _log.warning("on_change of the todo tools raised; the list is kept all the same.", exc_info=True)

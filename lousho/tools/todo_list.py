@@ -19,6 +19,8 @@ MAX_TODOS = 100
 MAX_CONTENT_CHARS = 400
 """With this, a full list still fits the 50,000 characters of a result that a model reads unless told otherwise."""
 MAX_ID_CHARS = 64
+MOST_STORED = 10_000
+"""Tasks that are read of a store; it may have more than a model can write, but not without end."""
 
 _OWN_ID = re.compile(r"todo_([1-9][0-9]{0,8})")
 
@@ -97,7 +99,8 @@ def renewed(before: Sequence[Todo], items: Sequence[Mapping[str, Any]], highest:
     for todo in before:
         if todo["id"] not in taken:
             free.setdefault(todo["content"], []).append(todo["id"])
-    numbers = [int(match.group(1)) for one in (*taken, *(todo["id"] for todo in before)) if (match := _own(one))]
+    used = {*taken, *(todo["id"] for todo in before)}
+    numbers = [int(match.group(1)) for one in used if (match := _own(one))]
     highest = max([highest, *numbers])
     after: list[Todo] = []
     for item, wanted in zip(items, given, strict=True):
@@ -109,6 +112,8 @@ def renewed(before: Sequence[Todo], items: Sequence[Mapping[str, Any]], highest:
             todo_id = same.pop(0)
         else:
             highest += 1
+            while f"todo_{highest}" in used:  # its number is none that the pattern reads
+                highest += 1
             todo_id = f"todo_{highest}"
         after.append({"id": todo_id, "content": content, "status": item["status"]})
     return after, highest
@@ -122,7 +127,7 @@ def read_stored(value: object) -> list[Todo] | None:
         return None
     todos: list[Todo] = []
     for item in cast("Iterable[object]", value):
-        if not isinstance(item, Mapping):
+        if not isinstance(item, Mapping) or len(todos) == MOST_STORED:
             return None
         record = cast("Mapping[str, object]", item)
         own, content, status = record.get("id"), record.get("content"), record.get("status")

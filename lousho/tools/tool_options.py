@@ -54,6 +54,7 @@ ALIASES: Mapping[str, str] = {
 }
 _NOT_YET = {"defer_loading": "this version has no tool search, so the model is told of every tool"}
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_LONGEST_MS = 100 * 365.25 * 86_400_000
 
 
 def refuse_unknown(keys: Iterable[object], where: str, known: Iterable[str] = OPTIONS) -> None:
@@ -87,6 +88,7 @@ def check_options(
     _check(name, "needs_approval", options, "True, False or a function of the arguments", _is_gate)
     _check(name, "display_name", options, "a text", lambda value: value is None or isinstance(value, str))
     _check(name, "timeout_ms", options, "a number of milliseconds above 0", _is_time)
+    _check(name, "timeout_ms", options, "100 years at most, in milliseconds", _is_bounded)
     _check(name, "annotations", options, "a mapping, such as {'readOnlyHint': True}", _is_mapping)
     _check(name, "metadata", options, "a mapping", _is_mapping)
     for flag in ("edits_files", "concurrent", "requires_sandbox"):
@@ -138,6 +140,10 @@ def _is_time(value: object) -> bool:
     if value is None:
         return True
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < float("inf")
+
+
+def _is_bounded(value: object) -> bool:
+    return value is None or (isinstance(value, (int, float)) and value <= _LONGEST_MS)
 
 
 def _is_mapping(value: object) -> bool:

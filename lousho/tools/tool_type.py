@@ -105,7 +105,7 @@ class Tool:
             sandbox_execute=options.get("sandbox_execute"),
             pause_kind=pause_kind,
             style=style_of(execute),
-            _given=options,
+            _given=_copied(options),
             _call=call,
             _gate=gate,
             __wrapped__=execute,
@@ -151,7 +151,7 @@ class Tool:
             "description": self.description,
             "input": self.schema,
             "execute": self.execute,
-            **self._given,
+            **_copied(self._given),
             **kind,
         }
 
@@ -221,6 +221,15 @@ def _callers(
     if isinstance(needs_approval, bool):
         return call, None
     return call, caller_of(needs_approval, names, tool_name=name, field="needs_approval", context_name=context)
+
+
+def _copied(options: ToolOptions) -> ToolOptions:
+    """Return options whose mappings are nobody else's to change."""
+    copies = {
+        key: dict(cast("Mapping[str, Any]", value)) if isinstance(value, Mapping) else value
+        for key, value in options.items()
+    }
+    return cast("ToolOptions", copies)
 
 
 def _annotations_in(metadata: Mapping[str, Any] | None) -> Mapping[str, Any]:
