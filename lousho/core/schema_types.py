@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import typing
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, cast
@@ -92,11 +93,21 @@ class TypeSchema(Schema):
         errors = strict.errors(include_url=False, include_context=False)
         if any(isinstance(error["input"], bool) or error["type"] == "bool_type" for error in errors):
             raise SchemaMismatch(_issues(errors, value), cause=strict) from None
+        if any(error["type"] == "float_type" and _is_endless(error["input"]) for error in errors):
+            raise SchemaMismatch(_issues(errors, value), cause=strict) from None
         try:
             return validate(data)
         except pydantic.ValidationError as error:
             errors = error.errors(include_url=False, include_context=False)
             raise SchemaMismatch(_issues(errors, value), cause=error) from None
+
+
+def _is_endless(value: object) -> bool:
+    """Whether a text would be read as NaN or infinity: JSON has neither, and no limit (`days > 14`) holds for NaN."""
+    try:
+        return isinstance(value, str) and not math.isfinite(float(value))
+    except ValueError:
+        return False
 
 
 def refuse_type(source: object, error: Exception) -> ConfigurationError:
