@@ -85,7 +85,8 @@ def read_page(folder: Path, result_id: str, offset: int, limit: int) -> Page | N
         handle = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT | _BINARY)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if not stat.S_ISREG(os.fstat(handle).st_mode):  # somebody else's: a pipe would wait for a writer
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST_FILE:  # not ours: a pipe, or something without end
         os.close(handle)
         return None
     with os.fdopen(handle, encoding="utf-8", errors="replace", newline="") as file:
