@@ -17,8 +17,8 @@ STATUSES: tuple[TodoStatus, ...] = ("pending", "in_progress", "completed")
 MAX_TODOS = 100
 """Tasks of one list; a longer plan is no plan, and every write sends the whole list."""
 MAX_CONTENT_CHARS = 400
-"""With this, a full list still fits the 50,000 characters of a result that a model reads unless told otherwise."""
-MAX_ID_CHARS = 64
+MAX_ID_CHARS = 48
+"""With these two, a full list still fits the 50,000 characters of a result that a model reads unless told otherwise."""
 MOST_STORED = 10_000
 """Tasks that are read of a store; it may have more than a model can write, but not without end."""
 
