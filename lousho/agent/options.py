@@ -255,7 +255,8 @@ def spill_options(given: Any) -> SpillOptions:
         if key not in known:
             raise ConfigurationError(f"tool_results: {unknown_key_message(key, known)}.", field="toolResults")
     directory, above = options.get("spill_dir"), options.get("above_chars", DEFAULT_MAX_TOOL_RESULT_CHARS)
-    if not isinstance(directory, (str, os.PathLike)) or not os.fspath(cast("str", directory)):
+    place = os.fspath(cast("str", directory)) if isinstance(directory, (str, os.PathLike)) else None
+    if not isinstance(place, str) or not place.strip() or "\0" in place:
         raise ConfigurationError(
             f"tool_results: 'spill_dir' must be the path of a folder; got {shown(directory)}.", field="toolResults"
         )
@@ -264,7 +265,7 @@ def spill_options(given: Any) -> SpillOptions:
             f"tool_results: 'above_chars' must be a whole number of at least {SHORTEST_SPILL_CHARS}; got {shown(above)}.",
             field="toolResults",
         )
-    return SpillOptions(directory=Path(cast("str", directory)), above_chars=cast("int", above))
+    return SpillOptions(directory=Path(place), above_chars=cast("int", above))
 
 
 def _check_concurrency(value: Any) -> None:
