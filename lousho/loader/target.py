@@ -208,9 +208,7 @@ class _Loader:
         """Return what builds from a finished agent: it takes every override but the model."""
         overrides = {key: value for key, value in self.overrides.items() if key not in ("model", "provider")}
         if len(overrides) < len(self.overrides):
-            self.notes.append(
-                f"The module's agent is already built, so it keeps its model {agent.model_label}."
-            )
+            self.notes.append(f"The module's agent is already built, so it keeps its model {agent.model_label}.")
 
         def build(changes: Mapping[str, Any]) -> Agent:
             given = {key: value for key, value in {**overrides, **changes}.items() if value is not None}
