@@ -119,6 +119,10 @@ if TYPE_CHECKING:
     from lousho.policy.permissions import ask as ask
     from lousho.policy.permissions import deny as deny
     from lousho.runtime.agent_run import AgentRun as AgentRun
+    from lousho.runtime.inbox import InputOutcome as InputOutcome
+    from lousho.runtime.inbox import InputQueue as InputQueue
+    from lousho.runtime.inbox import QueuedInput as QueuedInput
+    from lousho.runtime.inbox import SteeredInput as SteeredInput
     from lousho.runtime.result import RunResult as RunResult
 
     ExecutionResult = RunResult
@@ -184,6 +188,7 @@ _ROOMS: dict[str, str] = {
     "lousho.models.resolve": "LLMProviderRegistry resolve_provider",
     "lousho.policy.permissions": "PermissionRule allow ask deny",
     "lousho.runtime.agent_run": "AgentRun",
+    "lousho.runtime.inbox": "InputOutcome InputQueue QueuedInput SteeredInput",
     "lousho.runtime.result": "RunResult",
     "lousho.runtime.state": "RunFinishReason",
     "lousho.stores.memory": "InMemoryApprovalStore memory_store",
@@ -245,6 +250,8 @@ __all__ = [
     "ImagePart",
     "InMemoryApprovalStore",
     "InputAppliedEvent",
+    "InputOutcome",
+    "InputQueue",
     "InputQueuedEvent",
     "InputSteeredEvent",
     "LLMProvider",
@@ -268,6 +275,7 @@ __all__ = [
     "PropagatingToolError",
     "ProviderFallbackEvent",
     "ProviderRetryEvent",
+    "QueuedInput",
     "RateLimitError",
     "ReasoningBlock",
     "ReasoningDeltaEvent",
@@ -282,6 +290,7 @@ __all__ = [
     "SDKError",
     "Session",
     "SessionAwaitingApprovalError",
+    "SteeredInput",
     "StepDoneEvent",
     "StepStartEvent",
     "StepUsage",

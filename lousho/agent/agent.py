@@ -12,6 +12,7 @@ from lousho.agent.approvals import Approvals
 from lousho.agent.call_options import SendOptions, StreamOptions, given_options, take_throw_on_error
 from lousho.agent.call_tools import NO_TOOLS_OF_CALL, tools_of_run
 from lousho.agent.checkpoints import AgentCheckpoints
+from lousho.agent.joining import TurnPolicy, check_turn_policy
 from lousho.agent.models import AgentModels
 from lousho.agent.options import (
     AgentOptions,
@@ -23,7 +24,6 @@ from lousho.agent.per_run import PerRun
 from lousho.agent.preparation import (
     CallOptions,
     RunChannel,
-    checked_input,
     dependencies,
     listeners_of,
     new_state,
@@ -33,6 +33,7 @@ from lousho.agent.running import start_run, stream_blocking, tell_of_no_run
 from lousho.agent.session import Session, check_session_id
 from lousho.agent.tool_list import ToolsOption, without_question
 from lousho.core.cancel import AbortError, CancelSignal
+from lousho.core.checked_input import checked_input
 from lousho.core.errors import ConfigurationError
 from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
@@ -238,16 +239,21 @@ class Agent:
         """Blocking twin of `stream()`: yields the run's events; closing the iterator early aborts the run."""
         return stream_blocking(lambda: self.stream(input, **options))
 
-    def session(self, id: str | None = None) -> Session:  # noqa: A002 - the documented name
+    def session(self, id: str | None = None, *, turn_policy: TurnPolicy | None = None) -> Session:  # noqa: A002 - the documented name
         """Return the session with this id (a new one gets a generated id); its turns share one transcript.
 
-        Ids are 1 to 128 letters, digits, `_` or `-`, else `LOUSHO_SESSION_ID_INVALID`. Source: agents page.
+        Ids are 1 to 128 letters, digits, `_` or `-`, else `LOUSHO_SESSION_ID_INVALID`. `turn_policy` says what a turn
+        does that is asked for while another one runs: `'wait'` (the default), or join it, as `run.enqueue()` (`'queue'`)
+        or `run.steer()` (`'steer'`) does; else `LOUSHO_CONFIG_INVALID`. Source: agents page, sessions page.
         """
         session_id = new_id("session") if id is None else check_session_id(id)
+        policy = None if turn_policy is None else check_turn_policy(turn_policy)
         with _sessions_lock:  # two of one id would each take turns of their own
             session = self._sessions.get(session_id)
             if session is None:
                 session = self._sessions[session_id] = Session(self, session_id)
+            if policy is not None:
+                session.turn_policy = policy
         return session
 
     async def describe(

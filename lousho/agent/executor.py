@@ -21,10 +21,11 @@ from lousho.agent.executor_options import (
     StreamExecuteOptions,
     check_registry,
 )
-from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
+from lousho.agent.preparation import CallOptions, RunChannel, new_state
 from lousho.agent.running import start_run, stream_blocking
 from lousho.agent.session import check_session_id
 from lousho.agent.store_options import check_approval_store
+from lousho.core.checked_input import checked_input
 from lousho.core.errors import ConfigurationError, SDKError, SessionAwaitingApprovalError
 from lousho.core.events import AgentEvent
 from lousho.core.messages import AgentInput
@@ -33,6 +34,7 @@ from lousho.core.suggest import unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, run_blocking
+from lousho.runtime.inbox import InputQueue
 from lousho.runtime.result import RunResult
 from lousho.runtime.state import RunState
 from lousho.stores.protocol import ApprovalStore
@@ -68,7 +70,7 @@ class AgentExecutor:
         Source: executor-api page.
         """
         run = _Execution.prepare(agent, input, provider, options, ExecuteOptions, "AgentExecutor.execute")
-        return await run.start(RunChannel.silent(run.call))
+        return await run.start(RunChannel.silent(run.call, run.inbox))
 
     @staticmethod
     def stream(
@@ -92,6 +94,7 @@ class AgentExecutor:
             run.start,
             throw_on_error=throws,
             agent_id=run.agent.config.id,
+            inbox=run.inbox,
         )
 
     @staticmethod
@@ -186,6 +189,7 @@ class _Execution:
     agent: ExecutorAgent
     state: RunState
     call: CallOptions
+    inbox: InputQueue | None
 
     @classmethod
     def prepare(
@@ -213,16 +217,18 @@ class _Execution:
             session_id=None if session_id is None else check_session_id(session_id),
         )
         state.step = given.given.get("initial_steps", 0)
-        return cls(agent=built, state=state, call=call)
+        inputs: InputQueue | None = given.given.get("input_queue")
+        return cls(agent=built, state=state, call=call, inbox=None if inputs is None else inputs.claim())
 
     async def start(self, channel: RunChannel) -> RunResult:
         """Run it. Raises `LOUSHO_SESSION_AWAITING_APPROVAL` while a run with the same session id waits."""
         try:
             await self._refuse_while_paused()
-        except BaseException:
+            return await self.agent.run_state(self.state, self.call, channel)
+        finally:
             channel.signal.detach()
-            raise
-        return await self.agent.run_state(self.state, self.call, channel)
+            if channel.inbox is not None:
+                channel.inbox.close()
 
     async def _refuse_while_paused(self) -> None:
         session_id = self.state.session_id

@@ -26,6 +26,7 @@ from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.deps import Observers, SpillOptions
 from lousho.runtime.emitter import EventListener
+from lousho.runtime.inbox import InputQueue
 from lousho.stores.protocol import ApprovalStore
 from lousho.tools.definition import Tool
 from lousho.tools.registry import ToolRegistry
@@ -95,6 +96,8 @@ class ExecuteOptions(ResumeExecuteOptions, total=False):
     """Steps that were taken before; they count against `max_steps`."""
     metadata: Mapping[str, Any] | None
     """Kept with the saved state of the run."""
+    input_queue: InputQueue | None
+    """Takes input while the run goes on; one queue serves one run."""
 
 
 class StreamExecuteOptions(ExecuteOptions, total=False):
@@ -112,6 +115,7 @@ _OWN = frozenset(
         *OBSERVERS,
         "approval_store",
         "initial_steps",
+        "input_queue",
         "max_tokens",
         "metadata",
         "on_agent_event",
@@ -174,7 +178,6 @@ _LATER = {
     "handoffs": "handoffs",
     "max_handoffs": "handoffs",
     "sandbox": "sandboxes",
-    "input_queue": "input while a run is going on",
     "session_budget": "budgets",
     "business_state": "runs saved step by step",
     "on_agent_drift": "noticing a changed agent",
@@ -329,6 +332,11 @@ def _check_values(values: Mapping[str, Any], where: str) -> None:
     if not is_whole(steps, 0):
         raise ConfigurationError(
             f"{where}: initial_steps must be a whole number of at least 0; got {shown(steps)}.", field="initial_steps"
+        )
+    inputs = values.get("input_queue")
+    if inputs is not None and not isinstance(inputs, InputQueue):
+        raise ConfigurationError(
+            f"{where}: input_queue must be an InputQueue; got {shown(inputs)}.", field="input_queue"
         )
     check_registry(values.get("tool_registry"), where)
     store = values.get("approval_store")

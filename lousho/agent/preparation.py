@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from lousho.agent.call_tools import NO_TOOLS_OF_CALL, CallToolsOption, ToolsOfCall
@@ -14,11 +14,12 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.ids import new_id
 from lousho.core.json_values import clean_text, to_json_value
-from lousho.core.messages import AgentInput, ContentPart, FilePart, ImagePart, Message, TextPart, coerce_input
+from lousho.core.messages import Message
 from lousho.core.redact import shown
 from lousho.models.provider import LLMProvider
 from lousho.runtime.deps import Checkpointer, RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
+from lousho.runtime.inbox import InputQueue
 from lousho.runtime.state import RunState
 from lousho.tools.definition import Tool
 
@@ -76,46 +77,13 @@ class RunChannel:
     signal: CancelSignal
     listeners: tuple[EventListener, ...] = ()
     backlog: Callable[[], int] | None = None
+    inbox: InputQueue | None = None
+    """Where input comes in while the run goes on; `None`: nowhere."""
 
     @classmethod
-    def silent(cls, call: CallOptions) -> RunChannel:
+    def silent(cls, call: CallOptions, inbox: InputQueue | None = None) -> RunChannel:
         """Return the channel of a run that nobody streams."""
-        return cls(signal=CancelSignal() if call.signal is None else CancelSignal.any(call.signal))
-
-
-def checked_input(value: AgentInput) -> list[Message]:
-    """Return the input as messages that can be stored and sent: what enters here may end up in any store.
-
-    Raises `LOUSHO_CONFIG_INVALID`.
-    """
-    return [message if _is_plain(message) else _storable(message) for message in coerce_input(value)]
-
-
-def _is_plain(message: Message) -> bool:
-    content = message.content
-    bare = not (message.tool_calls or message.reasoning or message.metadata is not None)
-    return bare and message.role == "user" and isinstance(content, str) and content.isascii()
-
-
-def _storable(message: Message) -> Message:
-    """Return a message as a store would give it back, half surrogate pairs and values that JSON lacks replaced."""
-    content = message.content
-    try:
-        wire = to_json_value(replace(message, content="").to_dict())
-        rest = Message.from_dict(cast("dict[str, Any]", wire))
-        if isinstance(content, str):
-            return replace(rest, content=clean_text(content))
-        return replace(rest, content=tuple([_storable_part(part) for part in content]))
-    except (AttributeError, TypeError) as error:
-        raise ConfigurationError(f"The input has a message that is not well formed: {error}.", field="input") from error
-
-
-def _storable_part(part: object) -> ContentPart:
-    if isinstance(part, TextPart):
-        return TextPart(clean_text(part.text))
-    if isinstance(part, (ImagePart, FilePart)):
-        return part
-    raise ConfigurationError(f"The input has a content part that is none: {shown(part)}.", field="input")
+        return cls(signal=CancelSignal() if call.signal is None else CancelSignal.any(call.signal), inbox=inbox)
 
 
 def new_state(
@@ -187,6 +155,7 @@ def dependencies(
         match_tool_names=options.match_tool_names,
         agent_version=options.version,
         stream_model_calls=bool(heard),
+        inbox=channel.inbox,
     )
 
 

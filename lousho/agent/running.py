@@ -13,6 +13,7 @@ from lousho.core.events import AgentEvent, ErrorEvent, ErrorInfo, RunDoneEvent, 
 from lousho.runtime.agent_run import AgentRun, EventBuffer
 from lousho.runtime.blocking import BlockingStream, iterate_blocking
 from lousho.runtime.emitter import Emitter
+from lousho.runtime.inbox import InputQueue
 from lousho.runtime.result import RunResult
 
 StartRun = Callable[[RunChannel], Awaitable[RunResult]]
@@ -37,6 +38,7 @@ def start_run(
     throw_on_error: bool = True,
     agent_id: str | None = None,
     on_end: Callable[[], None] | None = None,
+    inbox: InputQueue | None = None,
 ) -> AgentRun:
     """Start `start(channel)` in a task of its own and return the run. `on_end()` is called even if it never began.
 
@@ -44,6 +46,7 @@ def start_run(
     """
     check_loop()
     run_signal = CancelSignal.any(signal)
+    inputs = InputQueue() if inbox is None else inbox
 
     async def body(buffer: EventBuffer) -> RunResult:
         begun = False
@@ -54,14 +57,14 @@ def start_run(
             buffer.put(event)
 
         try:
-            return await start(RunChannel(signal=run_signal, listeners=(put,), backlog=buffer.__len__))
+            return await start(RunChannel(signal=run_signal, listeners=(put,), backlog=buffer.__len__, inbox=inputs))
         except BaseException as error:
             if not begun:
                 heard = (buffer.put,) if options.on_event is None else (options.on_event, buffer.put)
                 tell_of_no_run(Emitter(run_id, heard), options, error, agent_id)
             raise
 
-    return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error, on_end=on_end)
+    return AgentRun(run_id, body, run_signal, throw_on_error=throw_on_error, on_end=on_end, inbox=inputs)
 
 
 def stream_blocking(start: Callable[[], AgentRun]) -> BlockingStream[AgentEvent]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 from lousho.agent.call_options import TurnOptions, given_options
-from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
+from lousho.agent.joining import Host, Joined, TurnPolicy, join
+from lousho.agent.preparation import CallOptions, RunChannel, new_state
 from lousho.agent.running import check_loop, start_run, stream_blocking
 from lousho.agent.turns import Place, TurnLock
+from lousho.core.cancel import AbortError
+from lousho.core.checked_input import checked_input
 from lousho.core.errors import SDKError, SessionAwaitingApprovalError
-from lousho.core.events import AgentEvent
+from lousho.core.events import AgentEvent, RunDoneEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput, Message
 from lousho.core.redact import shown
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
+from lousho.runtime.emitter import Emitter
+from lousho.runtime.inbox import InputQueue
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult
 from lousho.runtime.spilled_results import forget_results
@@ -40,6 +45,20 @@ def check_session_id(session_id: str) -> str:
     return session_id
 
 
+class _Begun(NamedTuple):
+    """A turn that has its place."""
+
+    run_id: str
+    place: Place
+    host: Host | None
+
+    def leave(self) -> None:
+        """Give the place up, and tell those who joined, if it never ran; else it does no harm."""
+        self.place.leave()
+        if self.host is not None:
+            self.host.end(None, None)
+
+
 class Session:
     """One conversation with an agent. Get it from `agent.session(id)`.
 
@@ -52,6 +71,10 @@ class Session:
         """The session's id."""
         self._messages: list[Message] | None = None
         self._turns = TurnLock(session_id)
+        self._host: Host | None = None
+        """The turn that others can join."""
+        self.turn_policy: TurnPolicy = "wait"
+        """What a turn does that is asked for while another one runs or waits to run: `wait`, `queue` or `steer`."""
 
     @property
     def messages(self) -> list[Message]:
@@ -67,28 +90,108 @@ class Session:
 
         Raises `LOUSHO_SESSION_AWAITING_APPROVAL` while an earlier turn waits for a decision, and `LOUSHO_SESSION_BUSY`
         when it is called from inside a turn of the same session, which would wait for itself.
+
+        With the turn policy `queue` or `steer` the input joins the turn that runs or waits to run, and the result is
+        that turn's; the options of this call do not count then. If that turn ends without it, it is a turn of its own.
         """
         call = self._agent.checked_call(given_options(options, TurnOptions, "session.send"))
         given = checked_input(input)
-        return await self._turn(self._turns.place(), new_id("run"), given, call, RunChannel.silent(call))
+        result = await self._join(given)
+        if result is not None:
+            return result
+        inbox = None if self.turn_policy == "wait" else InputQueue()
+        return await self._turn(self._begin(new_id("run"), inbox), given, call, RunChannel.silent(call, inbox))
 
     def stream(self, input: AgentInput, **options: Unpack[TurnOptions]) -> AgentRun:  # noqa: A002
         """Start one turn and return it as a run. The iteration ends normally even when the turn fails.
 
-        `run.done` comes after the turn was saved. Must be called inside a running event loop.
+        `run.done` comes after the turn was saved; of a turn that was joined (see `send()`) it is the only event. Must be
+        called inside a running event loop.
         """
         call = self._agent.checked_call(given_options(options, TurnOptions, "session.stream"))
         given = checked_input(input)
         check_loop()
-        run_id = new_id("run")
-        place = self._turns.place()  # now, not when its task begins: turns run in the order they were asked for
+        joined = join(self._host, self._turns, self.turn_policy, given)
+        if joined is not None:
+            return self._stream_joined(joined, given, call)
+        inbox = InputQueue()
+        begun = self._begin(new_id("run"), inbox)  # now, not when its task begins: turns run in the order asked for
 
         async def start(channel: RunChannel) -> RunResult:
-            return await self._turn(place, run_id, given, call, channel)
+            return await self._turn(begun, given, call, channel)
 
-        return start_run(run_id, self._agent.options, call.signal, start, throw_on_error=False, on_end=place.leave)
+        return start_run(
+            begun.run_id,
+            self._agent.options,
+            call.signal,
+            start,
+            throw_on_error=False,
+            on_end=begun.leave,
+            inbox=inbox,
+        )
 
-    async def _turn(
+    def _stream_joined(self, joined: Joined, given: list[Message], call: CallOptions) -> AgentRun:
+        """Return a run that has the end of the turn it joined, or all of a turn of its own if that one left it out."""
+        own: list[_Begun] = []
+
+        async def start(channel: RunChannel) -> RunResult:
+            emitter = Emitter(joined.run_id, channel.listeners)
+            try:
+                result = await joined.result()
+            except AbortError:
+                emitter.emit(RunDoneEvent(finish_reason="aborted", text=""))
+                raise
+            except Exception:
+                emitter.emit(RunDoneEvent(finish_reason="error", text=""))
+                raise
+            if result is None:
+                result = await self._join(given)
+            if result is not None:
+                emitter.emit(RunDoneEvent(finish_reason=result.finish_reason, text=result.text, usage=result.usage))
+                return result
+            own.append(self._begin(new_id("run"), channel.inbox))
+            run.run_id = own[0].run_id
+            return await self._turn(own[0], given, call, channel)
+
+        def leave() -> None:
+            for begun in own:
+                begun.leave()
+
+        run = start_run(joined.run_id, self._agent.options, call.signal, start, throw_on_error=False, on_end=leave)
+        return run
+
+    async def _join(self, given: list[Message]) -> RunResult | None:
+        """Have a running turn take the input and return its result; `None`: it has to be a turn of its own."""
+        while (joined := join(self._host, self._turns, self.turn_policy, given)) is not None:
+            result = await joined.result()
+            if result is not None:
+                return result
+        return None
+
+    def _begin(self, run_id: str, inbox: InputQueue | None) -> _Begun:
+        """Take a place for a turn of its own, which others can join from now on."""
+        place = self._turns.place()
+        host = None
+        if inbox is not None and self.turn_policy != "wait" and not place.refused:
+            host = self._host = Host(run_id, place, inbox)
+        return _Begun(run_id, place, host)
+
+    async def _turn(self, begun: _Begun, given: list[Message], call: CallOptions, channel: RunChannel) -> RunResult:
+        host = begun.host
+        if host is None:
+            return await self._own_turn(begun.place, begun.run_id, given, call, channel)
+        try:
+            result = await self._own_turn(begun.place, begun.run_id, given, call, channel)
+        except BaseException as error:
+            host.end(None, error)
+            raise
+        finally:
+            if self._host is host:
+                self._host = None
+        host.end(result, None)
+        return result
+
+    async def _own_turn(
         self, place: Place, run_id: str, given: list[Message], call: CallOptions, channel: RunChannel
     ) -> RunResult:
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -21,18 +22,18 @@ from lousho.runtime.blocking import blocked_loops
 
 
 @dataclass(eq=False, slots=True)
-class _Turn:
+class SessionTurn:
     """A turn that runs or waits to run."""
 
     lock: TurnLock
     loop: asyncio.AbstractEventLoop
     ready: asyncio.Future[bool] | None = None
     """Set while it waits: `True` when it is its turn, `False` when it was aborted before."""
-    waits_for: set[_Turn] = field(default_factory=set["_Turn"])
+    waits_for: set[SessionTurn] = field(default_factory=set["SessionTurn"])
     """The turns that the work inside of it waits for."""
 
 
-_inside: ContextVar[tuple[_Turn, ...]] = ContextVar("lousho_turns", default=())
+_inside: ContextVar[tuple[SessionTurn, ...]] = ContextVar("lousho_turns", default=())
 _guard = threading.Lock()
 
 
@@ -41,9 +42,9 @@ class TurnLock:
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
-        self.owner: _Turn | None = None
+        self.owner: SessionTurn | None = None
         """The turn that runs, or that was just told that it may."""
-        self._waiters: deque[_Turn] = deque()
+        self._waiters: deque[SessionTurn] = deque()
 
     @property
     def held(self) -> bool:
@@ -55,7 +56,7 @@ class TurnLock:
         """Take the next place in the queue, now; `async with place.before(signal) as ours` waits for its turn."""
         return Place(self)
 
-    def enter(self, turn: _Turn, inside: tuple[_Turn, ...]) -> None:
+    def enter(self, turn: SessionTurn, inside: tuple[SessionTurn, ...]) -> None:
         """Take the lock for `turn`, or a place in the queue (then `turn.ready` is set).
 
         Raises `LOUSHO_SESSION_BUSY` when the turn would wait for one that waits for it.
@@ -66,26 +67,49 @@ class TurnLock:
             if self.owner is None:
                 self.owner = turn
                 return
-            blocked = blocked_loops.get()
-            if blocked and any(other.loop in blocked for other in (self.owner, *self._waiters)):
-                raise SDKError(
-                    f"A blocking call asked for a turn of session {self._session_id!r} while an earlier one runs on the "
-                    "event loop that the call keeps from going on, so both would wait for ever. Await send() there.",
-                    code="LOUSHO_SESSION_BUSY",
-                )
-            if self._waits_for_one_of(inside):
-                raise SDKError(
-                    f"A turn of session {self._session_id!r} was asked for from inside a turn that would have to wait "
-                    "for it, so both would wait for ever. Ask for it after that turn has ended, or use a session of "
-                    "its own or agent.send().",
-                    code="LOUSHO_SESSION_BUSY",
-                )
+            self._refuse_deadlock(inside)
             turn.ready = turn.loop.create_future()
             self._waiters.append(turn)
             for outer in inside:
                 outer.waits_for.add(turn)
 
-    def leave(self, turn: _Turn) -> None:
+    def _refuse_deadlock(self, inside: tuple[SessionTurn, ...]) -> None:
+        blocked = blocked_loops.get()
+        others = self._waiters if self.owner is None else (self.owner, *self._waiters)
+        if blocked and any(other.loop in blocked for other in others):
+            raise SDKError(
+                f"A blocking call asked for a turn of session {self._session_id!r} while an earlier one runs on the "
+                "event loop that the call keeps from going on, so both would wait for ever. Await send() there.",
+                code="LOUSHO_SESSION_BUSY",
+            )
+        if self._waits_for_one_of(inside):
+            raise SDKError(
+                f"A turn of session {self._session_id!r} was asked for from inside a turn that would have to wait "
+                "for it, so both would wait for ever. Ask for it after that turn has ended, or use a session of "
+                "its own or agent.send().",
+                code="LOUSHO_SESSION_BUSY",
+            )
+
+    def join(self, turn: SessionTurn) -> Callable[[], None]:
+        """Wait for the end of `turn`, which is not ours; the returned function says that the wait is over.
+
+        Raises `LOUSHO_SESSION_BUSY` when that turn would wait for one that waits for it.
+        """
+        inside = _inside.get()
+        with _guard:
+            self._refuse_deadlock(inside)
+            added = [outer for outer in inside if turn not in outer.waits_for]
+            for outer in added:
+                outer.waits_for.add(turn)
+
+        def over() -> None:
+            with _guard:
+                for outer in added:
+                    outer.waits_for.discard(turn)
+
+        return over
+
+    def leave(self, turn: SessionTurn) -> None:
         """Give up a place in the queue, or hand the lock to whoever waits first."""
         with _guard:
             if turn in self._waiters:
@@ -104,13 +128,13 @@ class TurnLock:
             self.owner = turn
             return
 
-    def _wake(self, turn: _Turn) -> None:
+    def _wake(self, turn: SessionTurn) -> None:
         if turn.ready is None or turn.ready.done():  # it gave up meanwhile: the lock is ours to pass on
             self.leave(turn)
         else:
             turn.ready.set_result(True)
 
-    def _waits_for_one_of(self, inside: tuple[_Turn, ...]) -> bool:
+    def _waits_for_one_of(self, inside: tuple[SessionTurn, ...]) -> bool:
         """Whether the turn that has this lock is one of `inside`, or waits for one of them."""
         seen: set[TurnLock] = set()
         waiting: list[TurnLock] = [self]
@@ -136,11 +160,21 @@ class Place:
         self._signal: CancelSignal | None = None
         self._refused: SDKError | None = None
         self._inside = _inside.get()
-        self._turn = _Turn(lock, asyncio.get_running_loop())
+        self._turn = SessionTurn(lock, asyncio.get_running_loop())
         try:
             lock.enter(self._turn, self._inside)
         except SDKError as error:
             self._refused = error
+
+    @property
+    def turn(self) -> SessionTurn:
+        """The turn that has this place."""
+        return self._turn
+
+    @property
+    def refused(self) -> bool:
+        """Whether its turn would wait for itself, so that it never comes."""
+        return self._refused is not None
 
     def before(self, signal: CancelSignal) -> Self:
         """Wait only until `signal` is aborted: entering then gives `False` instead of `True`."""

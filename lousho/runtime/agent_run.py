@@ -14,6 +14,8 @@ from typing import Any
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import SDKError
 from lousho.core.events import AgentEvent
+from lousho.core.messages import AgentInput
+from lousho.runtime.inbox import InputQueue, QueuedInput, SteeredInput
 from lousho.runtime.result import RunResult
 
 
@@ -91,12 +93,14 @@ class AgentRun:
         *,
         throw_on_error: bool = True,
         on_end: Callable[[], None] | None = None,
+        inbox: InputQueue | None = None,
     ) -> None:
         self.run_id = run_id
         """Identifies the run; every event carries it."""
         self._signal = signal
         self._throw_on_error = throw_on_error
         self._on_end = on_end
+        self._inbox = InputQueue() if inbox is None else inbox
         self._buffer = EventBuffer()
         self._iterated = False
         self._task = asyncio.get_running_loop().create_task(start(self._buffer))
@@ -106,6 +110,7 @@ class AgentRun:
     def _ended(self, task: asyncio.Task[RunResult]) -> None:
         self._buffer.end()
         self._signal.detach()
+        self._inbox.close()
         if self._on_end is not None:
             self._on_end()
         if not task.cancelled():
@@ -124,6 +129,23 @@ class AgentRun:
     def abort(self, reason: object = None) -> None:
         """Stop the run; its result has `finish_reason == 'aborted'` and keeps what there is."""
         self._signal.abort(reason)
+
+    def enqueue(self, input: AgentInput) -> QueuedInput:  # noqa: A002 - the word of the whole field
+        """Add user input (a text, content parts or user messages), from any thread; the run does not stop.
+
+        It joins the transcript after the current step, before the next model call; a run that gives its final reply
+        meanwhile answers it in one more step. Raises `LOUSHO_CONFIG_INVALID`. Source: queue-and-steer page.
+        """
+        return self._inbox.push(input)
+
+    def steer(self, input: AgentInput) -> SteeredInput:  # noqa: A002
+        """Redirect the run to new user input, from any thread.
+
+        A model call that has emitted no text and no tool call is cut short and made again with the input. Otherwise the
+        input waits as with `enqueue()`, and tool calls that have not begun are not run. Raises `LOUSHO_CONFIG_INVALID`.
+        Source: queue-and-steer page.
+        """
+        return self._inbox.steer(input)
 
     def __aiter__(self) -> _EventIterator:
         if self._iterated:

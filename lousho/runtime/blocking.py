@@ -20,7 +20,9 @@ from lousho.runtime.threads import in_a_blocking_call
 
 if TYPE_CHECKING:
     from lousho.core.events import AgentEvent
+    from lousho.core.messages import AgentInput
     from lousho.runtime.agent_run import AgentRun
+    from lousho.runtime.inbox import QueuedInput, SteeredInput
     from lousho.runtime.result import RunResult
 
 T = TypeVar("T")
@@ -189,6 +191,14 @@ class BlockingStream(Iterator[T]):
         except KeyboardInterrupt:
             self.close()
             raise
+
+    def enqueue(self: BlockingStream[AgentEvent], input: AgentInput) -> QueuedInput:  # noqa: A002
+        """Add user input to the run: `AgentRun.enqueue()`. Raises `LOUSHO_CONFIG_INVALID`."""
+        return cast("AgentRun", self._source).enqueue(input)
+
+    def steer(self: BlockingStream[AgentEvent], input: AgentInput) -> SteeredInput:  # noqa: A002
+        """Redirect the run to new user input: `AgentRun.steer()`. Raises `LOUSHO_CONFIG_INVALID`."""
+        return cast("AgentRun", self._source).steer(input)
 
     def __iter__(self) -> Self:
         return self

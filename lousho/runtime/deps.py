@@ -13,6 +13,7 @@ from lousho.core.events import ToolDoneEvent, ToolErrorEvent, ToolStartEvent
 from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse, ToolDefinition
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.emitter import Emitter
+from lousho.runtime.inbox import InputQueue
 from lousho.runtime.racing import uninterrupted
 from lousho.runtime.spilled_results import SpilledResults
 from lousho.runtime.state import RunState
@@ -124,6 +125,8 @@ class RunDeps:
     stream_model_calls: bool = False
     tracer: Tracer = NULL_TRACER
     span: Span = NULL_SPAN
+    inbox: InputQueue | None = None
+    """Input that comes in while the run goes on; `None`: none can."""
     step_open: bool = False
     """Whether the stream has a `step.start` without its `step.done`."""
     cancelled: asyncio.CancelledError | None = None

@@ -22,6 +22,7 @@ from lousho.core.events import (
 from lousho.core.json_values import clean_text
 from lousho.core.messages import FunctionCall, Message, ToolCall, text_of
 from lousho.runtime.deps import RunDeps
+from lousho.runtime.inbox import Steered
 from lousho.runtime.loop_guard import no_answer_text, stuck_call
 from lousho.runtime.model_output import default_model, provider_name
 from lousho.runtime.model_turn import ModelTurn, copy_of_request, request_for, response_of, take_turn, usage_of
@@ -44,13 +45,19 @@ async def drive(state: RunState, deps: RunDeps) -> RunResult:
     if deps.spilled is not None:
         deps.spilled.open(state)
     deps.emitter.emit(RunStartEvent(agent_name=state.agent_name, agent_id=deps.agent_id, version=deps.agent_version))
+    if deps.inbox is not None:
+        deps.inbox.open(deps.emitter)
     failure: BaseException | None = None
     try:
         await _advance(state, deps)
+        if deps.inbox is not None:
+            deps.inbox.close()
         if isinstance(state.next, Finished):
             await deps.save(deps.checkpointer.finished(state), waits=deps.checkpointer.finish_waits)
     except BaseException as error:
         failure = error
+        if deps.inbox is not None:
+            deps.inbox.close()
         _emit_failure(state, deps, error)
         deps.emitter.close()
         if deps.cancelled is not None:
@@ -87,6 +94,8 @@ async def call_model(state: RunState, deps: RunDeps) -> None:
         finish(state, "max-steps", _max_steps_text(state, deps.max_steps))
         return
     state.text = ""
+    if deps.inbox is not None and deps.inbox.apply(state.messages, state.step + 1):
+        state.failing = []  # a person said something new: what failed before may well be right now
     open_step(state, deps)
     turn = ModelTurn()
     request = request_for(state, deps)
@@ -97,6 +106,10 @@ async def call_model(state: RunState, deps: RunDeps) -> None:
     failure: BaseException | None = None
     try:
         await take_turn(request, deps, turn)
+    except Steered:
+        close_step(state, deps, "steered")
+        state.next = CallModel()
+        return
     except BaseException as error:
         failure = error
         if isinstance(error, (Aborted, asyncio.CancelledError)):
@@ -130,6 +143,9 @@ def _record_turn(state: RunState, deps: RunDeps, turn: ModelTurn) -> None:
         state.next = RunTools()
         return
     close_step(state, deps, reason, last_usage(state))
+    if deps.inbox is not None and deps.inbox.goes_on(may=state.step < deps.max_steps):
+        state.next = CallModel()
+        return
     if not text and stuck is not None:
         text = no_answer_text(stuck)
     elif not text and reason == "length":

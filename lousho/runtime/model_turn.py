@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from io import StringIO
 
+from lousho.core.cancel import CancelSignal
 from lousho.core.errors import LLMProviderError, deciding_error, never_wrap
 from lousho.core.events import ReasoningDeltaEvent, ReasoningDoneEvent, ReasoningStartEvent, TextDeltaEvent
 from lousho.core.json_values import clean_text
@@ -29,6 +30,7 @@ from lousho.models.provider import (
 )
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter
+from lousho.runtime.inbox import Steered
 from lousho.runtime.loop_guard import last_answer_note, stuck_call
 from lousho.runtime.model_output import (
     can_stream,
@@ -65,6 +67,8 @@ class ModelTurn:
     served_by: ServedBy | None = None
     reasoning_open: bool = False
     closed: bool = False
+    spoken: bool = False
+    """Whether it has emitted text or brought a tool call."""
     room: int = MOST_TURN_CHARS
     """How many characters more it may bring."""
     half: str = ""
@@ -128,11 +132,32 @@ def response_of(turn: ModelTurn) -> ModelResponse:
 async def take_turn(request: ModelRequest, deps: RunDeps, turn: ModelTurn) -> None:
     """Call the model and fill `turn`; deltas are emitted as they come.
 
-    Raises `Aborted` when the run's signal fires (what had arrived stays in `turn`), else a coded provider error.
+    Raises `Aborted` when the run's signal fires (what had arrived stays in `turn`), `Steered` when new input cut the
+    call short (nothing of it counts), else a coded provider error.
     """
+    if deps.inbox is None:
+        await _take_turn(request, deps, turn, deps.signal)
+        return
+    steered = False
+    request.signal = deps.inbox.begin_call(turn, deps.signal)
     try:
-        await unless_aborted(_call(request, deps, turn), deps.signal)
-    except (Aborted, asyncio.CancelledError):
+        await _take_turn(request, deps, turn, request.signal)
+    except Exception:
+        steered = deps.inbox.end_call()
+        if deps.signal.aborted or not steered:
+            raise
+    finally:
+        steered = deps.inbox.end_call() or steered
+    if steered:
+        if deps.signal.aborted:
+            raise Aborted(deps.signal.reason)
+        raise Steered
+
+
+async def _take_turn(request: ModelRequest, deps: RunDeps, turn: ModelTurn, signal: CancelSignal) -> None:
+    try:
+        await unless_aborted(_call(request, deps, turn), signal)
+    except (Aborted, Steered, asyncio.CancelledError):
         turn.closed = True
         raise
     except Exception as error:
@@ -223,6 +248,8 @@ def _take_chunk(chunk: ModelChunk, deps: RunDeps, turn: ModelTurn) -> None:
 
 def _add_call(given: ToolCall, deps: RunDeps, turn: ModelTurn) -> None:
     call = checked_call(given, deps.provider)
+    if not turn.spoken:
+        _speak(turn, deps)
     turn.room -= len(call.arguments) + _CALL_CHARS
     if turn.room < 0:
         raise _too_long(deps)
@@ -241,11 +268,20 @@ def _joined(text: str, turn: ModelTurn) -> str:
 def _emit_text(text: str, deps: RunDeps, turn: ModelTurn) -> None:
     if turn.reasoning_open or turn.reasoning_parts:
         _close_reasoning(turn, deps.emitter)
+    if not turn.spoken:
+        _speak(turn, deps)
     turn.room -= len(text)
     if turn.room < 0:
         raise _too_long(deps)
     turn.text_buffer.write(text)
     deps.emitter.emit(TextDeltaEvent(text=text))
+
+
+def _speak(turn: ModelTurn, deps: RunDeps) -> None:
+    """Note that the turn has something to show: from now on new input waits for its end."""
+    if deps.inbox is not None:
+        deps.inbox.speak()
+    turn.spoken = True
 
 
 def _too_long(deps: RunDeps) -> LLMProviderError:

@@ -22,7 +22,7 @@ from lousho.runtime.racing import Aborted
 from lousho.runtime.state import CallModel, CallSlot, Paused, RunState
 from lousho.runtime.step_events import close_step, last_usage
 from lousho.runtime.tool_call import ReadyCall, admit, announce, ready_without_gate, run_call
-from lousho.runtime.tool_result import CANCELLED, settle_failed
+from lousho.runtime.tool_result import CANCELLED, NOT_RUN, settle_failed
 from lousho.tools.definition import Tool
 
 
@@ -92,6 +92,9 @@ class Batch:
         if self.stopped:  # while its gate was asked
             settle_failed(call.slot, self._state, self._deps, call.started, CANCELLED, "cancelled")
             return
+        if steered(self._deps):
+            settle_failed(call.slot, self._state, self._deps, call.started, NOT_RUN, "not-run")
+            return
         if self._deps.tool_concurrency == 1 or not call.tool.concurrent or (last and not self._running):
             await self._run(call)
             return
@@ -119,7 +122,7 @@ async def run_tools(state: RunState, deps: RunDeps) -> None:
             tool = deps.tools.get(slot.tool_name)
             if batch.crowded(tool):
                 await batch.place(tool)
-            if batch.stopped:
+            if batch.stopped or steered(deps):
                 break
             ready = await admit(announce(slot, arguments[slot.tool_call_id], state, deps), state, deps)
             if ready is None:
@@ -129,7 +132,23 @@ async def run_tools(state: RunState, deps: RunDeps) -> None:
                 slot.ttl_ms = deps.approval_ttl_ms if ready.verdict.ttl_ms is None else ready.verdict.ttl_ms
             else:
                 await batch.start(ready, last=index == len(slots) - 1)
+    if steered(deps) and not deps.signal.aborted:
+        _skip_what_has_not_run(state, deps)
     await _after_batch(state, deps)
+
+
+def steered(deps: RunDeps) -> bool:
+    """Whether new input redirects the run, so that calls which have not begun are not run any more."""
+    return deps.inbox is not None and deps.inbox.steering
+
+
+def _skip_what_has_not_run(state: RunState, deps: RunDeps) -> None:
+    """Give the calls that have not begun, those that would have to be asked about included, a result that says so."""
+    for slot in state.batch:
+        if slot.status == "waiting":
+            settle_failed(slot, state, deps, time.monotonic(), NOT_RUN, "not-run")
+        elif slot.status == "new":
+            _settle_unheard(slot, NOT_RUN, "not-run")
 
 
 async def run_decided(state: RunState, deps: RunDeps) -> None:
@@ -202,17 +221,18 @@ def cancel_unsettled(state: RunState, deps: RunDeps) -> None:
         if slot.status == "settled":
             continue
         if slot.status == "new":
-            slot.content = _cancelled_text(slot)
-            slot.is_error = True
-            slot.status = "settled"
+            _settle_unheard(slot, CANCELLED, "cancelled")
         else:
             settle_failed(slot, state, deps, time.monotonic(), CANCELLED, "cancelled")
 
 
-def _cancelled_text(slot: CallSlot) -> str:
+def _settle_unheard(slot: CallSlot, text: str, kind: str) -> None:
+    """Settle a call that no event has told of, and therefore none does now."""
     from lousho.tools.errors import error_text, tool_error_result
 
-    return error_text(tool_error_result(tool_name=slot.tool_name, error=CANCELLED, kind="cancelled"))
+    slot.content = error_text(tool_error_result(tool_name=slot.tool_name, error=text, kind=kind))
+    slot.is_error = True
+    slot.status = "settled"
 
 
 async def pause(state: RunState, deps: RunDeps) -> None:

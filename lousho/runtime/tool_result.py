@@ -23,6 +23,8 @@ _log = logging.getLogger("lousho.runtime")
 
 CANCELLED = "The call was cancelled: the run was aborted before it finished."
 
+NOT_RUN = "The call was cancelled before it ran: the user has sent new input."
+
 
 async def settle_done(
     slot: CallSlot, state: RunState, deps: RunDeps, started: float, result: Json, *, may_spill: bool = True

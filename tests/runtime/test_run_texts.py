@@ -9,7 +9,8 @@ from hostile import play, told
 from runs import call, calls, of_type
 
 from lousho import create_agent, define_tool, tool
-from lousho.agent.preparation import CallOptions, RunChannel, checked_input, new_state
+from lousho.agent.preparation import CallOptions, RunChannel, new_state
+from lousho.core.checked_input import checked_input
 from lousho.runtime.loop import drive
 from lousho.testing import mock_model
 
