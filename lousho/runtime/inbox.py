@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent import futures
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
@@ -117,7 +117,7 @@ class _Call:
     steered: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class InputQueue:
     """Takes input for one run: `push()` and `steer()`, from any thread.
 
@@ -215,10 +215,13 @@ class InputQueue:
 
     def tell(self) -> None:
         """Emit the events of the inputs that came since the last time."""
+        self._tell(tuple(self._waiting))
+
+    def _tell(self, inputs: Sequence[_Waiting]) -> None:
         emitter = self._emitter
         if emitter is None:
             return
-        for one in tuple(self._waiting):
+        for one in inputs:
             if not one.told:
                 one.told = True
                 emitter.emit(one.event())
@@ -260,15 +263,12 @@ class InputQueue:
         """Move what waits into the transcript, before the model call of `step`; returns whether there was anything."""
         if not self._waiting:
             return False
-        self.tell()  # whatever a listener of these events adds comes in with them, and is told of below
         with self._lock:
             joining, self._waiting, self._steers = self._waiting, [], 0
         for one in joining:
             messages.extend(one.messages)
+        self._tell(joining)
         for one in joining:
-            if not one.told and self._emitter is not None:
-                one.told = True
-                self._emitter.emit(one.event())
             if self._emitter is not None:
                 self._emitter.emit(InputAppliedEvent(id=one.id, step=step))
             one.outcome.settle(True)
