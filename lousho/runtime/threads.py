@@ -130,7 +130,9 @@ class _Pool:
                 return
             call.left_behind = True
             self._left += 1
-        with suppress(RuntimeError):  # the loop is closed: whatever is submitted next starts a thread
+            if self._jobs.empty():  # whatever is submitted next starts a thread
+                return
+        with suppress(RuntimeError):  # the loop is closed
             call.get_loop().call_later(_REPLACE_SECONDS, self._replace)
 
     def _replace(self) -> None:
