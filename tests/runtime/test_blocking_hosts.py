@@ -394,7 +394,7 @@ def test_ctrl_c_does_not_wait_for_a_tool_that_does_not_listen(kind, interrupts):
         @tool
         {kind} deaf() -> str:
             "Do not listen."
-            print("began", flush=True)
+            os.write(1, b"began\\n")  # Python does not survive an end while print() holds the lock of stdout
             {wait}
 
         agent = create_agent(provider=mock_model([call("deaf"), "Next."]), tools=[deaf])
