@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SHOWN = 60
 """How many characters of what was typed an error repeats."""
 
+FREE_TEXT = frozenset({"prompt"})
+"""Arguments that may be any text: their verb says what an empty one means."""
+
 
 def wants_help(argv: Sequence[str]) -> bool:
     """Whether `-h` or `--help` stands before a `--`; help wins over every mistake on the same line."""
@@ -30,7 +33,8 @@ def wants_help(argv: Sequence[str]) -> bool:
 
 def canonical(command: TyperCommand, argv: Sequence[str]) -> list[str]:
     """Return `argv` in canonical form, or raise `UsageError` for the first thing that is wrong with it."""
-    reading = _Reading(_options(command))
+    arguments = _arguments(command)
+    reading = _Reading(_options(command), prompted=any(argument.name in FREE_TEXT for argument in arguments))
     words = iter(argv)
     for word in words:
         if word == "--":
@@ -39,7 +43,7 @@ def canonical(command: TyperCommand, argv: Sequence[str]) -> list[str]:
             reading.take_flag(word, words)
         else:
             reading.arguments.append(word)
-    _check_arguments(_arguments(command), reading.arguments)
+    _check_arguments(arguments, reading.arguments)
     return [*reading.flags, "--", *reading.arguments]
 
 
@@ -53,8 +57,9 @@ def taken_apart(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 class _Reading:
     """What was read so far."""
 
-    def __init__(self, options: dict[str, TyperOption]) -> None:
+    def __init__(self, options: dict[str, TyperOption], *, prompted: bool) -> None:
         self.options = options
+        self.prompted = prompted
         self.flags: list[str] = []
         self.arguments: list[str] = []
 
@@ -62,7 +67,7 @@ class _Reading:
         name, equals, value = word.partition("=")
         option = self.options.get(name)
         if option is None:
-            raise UsageError(_unknown_flag(name, self.options))
+            raise UsageError(_unknown_flag(name, self.options, prompted=self.prompted))
         if option.is_flag:
             if equals:
                 raise UsageError(f"{name} takes no value")
@@ -102,7 +107,7 @@ def _check_arguments(expected: Sequence[TyperArgument], given: Sequence[str]) ->
     if all(argument.nargs != -1 for argument in expected) and len(given) > len(expected):
         raise UsageError(f"unexpected argument {shown(given[len(expected)])}")
     for position, argument in enumerate(expected):
-        if position < len(given) and not given[position]:
+        if position < len(given) and not given[position] and argument.name not in FREE_TEXT:
             raise UsageError(f"{argument_label(argument)} is empty")
         if argument.required and position >= len(given):
             raise UsageError(f"missing {argument_label(argument)}")
@@ -117,14 +122,15 @@ def _missing_value(name: str, option: TyperOption, instead: str = "") -> str:
     )
 
 
-def _unknown_flag(name: str, options: dict[str, TyperOption]) -> str:
+def _unknown_flag(name: str, options: dict[str, TyperOption], *, prompted: bool) -> str:
     from lousho.core.suggest import nearest
 
     known = [*options, "--help"]
     close = nearest(name[:SHOWN], known) if name.startswith("--") else None
     if close is None and f"-{name}" in known:  # `-model` for `--model`
         close = f"-{name}"
-    hint = f". Did you mean {close}?" if close else ""
+    otherwise = ". Put -- before a prompt that begins with a dash" if prompted else ""
+    hint = f". Did you mean {close}?" if close else otherwise
     return f"unknown flag {shown(name, quote=False)}{hint}"
 
 

@@ -125,8 +125,10 @@ def _explain_pause(ended: Ended, path: str, console: Console, *, yes: bool) -> N
     if len(approvals) == len(ended.waiting):
         ways.append("--yes approves every such call")
     else:
-        ways.append("the answer may stand in the prompt" + (": --yes answers no question" if yes else ""))
-    console.tell(f"None of it has run. {_keeping(ended)} To go on: {', or '.join(ways)}.")
+        ways.append("put the answer into the prompt and run it again" + (" (--yes answers no question)" if yes else ""))
+    console.tell(
+        f"What is named above has not run; other calls of the same step have. {_keeping(ended)} To go on: {', or '.join(ways)}."
+    )
 
 
 def _keeping(ended: Ended) -> str:

@@ -16,13 +16,14 @@ import threading
 import time
 from typing import Final, TextIO
 
-from lousho.core.errors import ValidationError
 from lousho_cli.console import Console, is_terminal
 from lousho_cli.errors import UsageError
 from lousho_cli.run.feeder import fed_by_a_neighbour
 
 STDIN: Final = "-"
 """The prompt that stands for stdin."""
+
+NOTHING_ON_STDIN: Final = "the prompt is empty: stdin held no text"
 
 MOST_BYTES = 10_000_000
 """Bytes that stdin may have; more is refused, not cut."""
@@ -40,17 +41,32 @@ _TICK = 0.5
 def find_prompt(argument: str | None, console: Console) -> str:
     """Return the prompt: the argument, the text of stdin, or the argument, an empty line and the text of stdin.
 
-    Raises `UsageError` when it is empty and `LOUSHO_VALIDATION_FAILED` when stdin has more than 10 MB.
+    Raises `UsageError` when it is empty and when stdin has more than 10 MB.
     """
     if argument in (None, STDIN):
         text = _read_text(console, hurry=False)
         if not text.strip():
-            raise UsageError("the prompt is empty: stdin held no text")
+            raise UsageError(NOTHING_ON_STDIN)
         return text
     if is_terminal(console.stdin):
         return argument
     text = _read_text(console, hurry=True)
     return f"{argument}\n\n{text}" if text.strip() else argument
+
+
+def has_ended(console: Console) -> bool:
+    """Whether stdin ends without a byte, as far as it can be known at once. What it holds instead is lost."""
+    descriptor = _descriptor_of(console.stdin)
+    if descriptor is None:
+        return True
+    if is_terminal(console.stdin):
+        return False
+    chunks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_pump, args=(descriptor, chunks), name="lousho-stdin", daemon=True).start()
+    try:
+        return not chunks.get(timeout=_TICK)
+    except queue.Empty:
+        return False
 
 
 def _read_text(console: Console, *, hurry: bool) -> str:
@@ -97,8 +113,9 @@ def _read_bytes(descriptor: int, console: Console, *, hurry: bool, announced: bo
         heard = time.monotonic()
         found += chunk
         if len(found) > MOST_BYTES:
-            raise ValidationError(
-                f"stdin has more than {MOST_BYTES // 1_000_000} MB, so nothing was sent. Let a tool read a large file"
+            raise UsageError(
+                f"stdin has more than the {MOST_BYTES // 1_000_000} MB that a prompt may have, so nothing was sent."
+                " Name a large file in the prompt and let a tool read it"
             )
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lousho_cli.console import Console
-from lousho_cli.errors import INTERRUPTED, Terminated, debugging
+from lousho_cli.errors import INTERRUPTED, Terminated, UsageError, debugging
 from lousho_cli.run.ending import Ended, explain
 from lousho_cli.run.last_resort import breaking_off, leaving_on_ctrl_c
 from lousho_cli.run.outputs import Output, View, outputs_of
-from lousho_cli.run.prompt import find_prompt
+from lousho_cli.run.prompt import NOTHING_ON_STDIN, STDIN, find_prompt, has_ended
 from lousho_cli.run.turn import LEAVE_SECONDS, Turn
 from lousho_cli.run.wanted import Wanted
 
@@ -47,7 +47,13 @@ def run_once(wanted: Wanted, console: Console) -> int:
 
 
 def _agent_and_prompt(wanted: Wanted, console: Console) -> tuple[Agent, str]:
-    """Load the agent, then find the prompt: a path that is wrong is told before anybody waits for stdin."""
+    """Load the agent, then find the prompt: a path that is wrong is told before anybody waits for stdin.
+
+    Where only the model is missing, an empty prompt that can be known without waiting is told first.
+    """
+    if wanted.prompt is not None and not wanted.prompt.strip():
+        raise UsageError("the prompt is empty")
+    from lousho.core.errors import ConfigurationError
     from lousho.loader.dotenv import load_dotenv_file, unread_dotenv_note
     from lousho.loader.target import load_target
 
@@ -55,7 +61,12 @@ def _agent_and_prompt(wanted: Wanted, console: Console) -> tuple[Agent, str]:
     unread = unread_dotenv_note(wanted.path)
     for note in (*dotenv.notes, *([unread] if unread is not None else [])):
         console.tell(f"note: {note}", "dim")  # before the load, which may fail for want of what the file sets
-    target = load_target(wanted.path, command="run", model=wanted.model)
+    try:
+        target = load_target(wanted.path, command="run", model=wanted.model)
+    except ConfigurationError as error:
+        if error.code == "LOUSHO_CONFIG_MISSING_PROVIDER" and wanted.prompt in (None, STDIN) and has_ended(console):
+            raise UsageError(NOTHING_ON_STDIN) from error
+        raise
     for note in target.notes:
         console.tell(f"note: {note}", "dim")
     return target.agent, find_prompt(wanted.prompt, console)

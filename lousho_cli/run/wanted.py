@@ -42,12 +42,13 @@ def wanted(
     model: str | None = None,
     yes: bool = False,
 ) -> Wanted:
-    """Return what is asked for. Raises `UsageError` for a value that cannot be used, and where there can be no prompt."""
+    """Return what is asked for. Raises `UsageError` for a value that cannot be used, and where there can be no prompt.
+
+    An empty prompt is left to the run, which answers it in the form that `output` names.
+    """
     mode, limit_s = _mode(output), _seconds(timeout)
     if prompt is None and is_terminal(console.stdin):
         raise UsageError(NO_PROMPT)
-    if prompt is not None and not prompt.strip():
-        raise UsageError("the prompt is empty")
     return Wanted(path, prompt, model, mode, limit_s, yes)
 
 
@@ -70,5 +71,8 @@ def _seconds(text: str | None) -> float | None:
     with suppress(ValueError):
         seconds = float(text)
     if not 0 < seconds <= LONGEST_LIMIT_S:
-        raise UsageError(f"--timeout {shown(text)} is not a number of seconds above 0, such as --timeout 30")
+        most = f"{LONGEST_LIMIT_S:,.0f}"
+        raise UsageError(
+            f"--timeout {shown(text)} is not a number of seconds above 0 and up to {most}, such as --timeout 30"
+        )
     return seconds

@@ -63,17 +63,18 @@ def test_the_prompt_is_the_argument_or_stdin_or_both(
 @pytest.mark.parametrize(
     ("arguments", "stdin", "says"),
     [
-        pytest.param([""], "", "[prompt] is empty", id="an empty argument"),
+        pytest.param([""], "", "the prompt is empty", id="an empty argument"),
         pytest.param(["  \n"], "", "the prompt is empty", id="a blank argument"),
         pytest.param([], "", "the prompt is empty", id="nothing on stdin"),
         pytest.param(["-"], " \n", "the prompt is empty", id="blanks on stdin"),
         pytest.param(["hi", "there"], "", "unexpected argument 'there'", id="a prompt without quotes"),
-        pytest.param(["-5 degrees"], "", "unknown flag -5 degrees", id="a dash without --"),
+        pytest.param(["-5 degrees"], "", "unknown flag -5 degrees. Put -- before a prompt", id="a dash without --"),
         pytest.param(["hi", "--output", "jsn"], "", "Did you mean json?", id="an output that does not exist"),
         pytest.param(["hi", "--timeout", "30s"], "", "'30s' is not a number of seconds", id="a unit"),
         pytest.param(["hi", "--timeout=0"], "", "'0' is not a number of seconds above 0", id="no time at all"),
         pytest.param(["hi", "--timeout=-1"], "", "'-1' is not a number of seconds above 0", id="negative time"),
         pytest.param(["hi", "--timeout=nan"], "", "'nan' is not a number of seconds", id="no number"),
+        pytest.param(["hi", "--timeout=1e9"], "", "above 0 and up to 10,000,000", id="more time than there is"),
         pytest.param(["hi", "--timeout=inf"], "", "'inf' is not a number of seconds", id="endless time"),
         pytest.param(["hi", "-y"], "", "unknown flag -y", id="a short flag"),
         pytest.param(["hi", "--max-cost", "1"], "", "unknown flag --max-cost", id="a flag to come"),
@@ -132,6 +133,7 @@ def test_a_run_that_waits_names_every_call_with_all_of_its_arguments(run_lousho:
         'waiting: send_email({"to":"sam"}) needs approval',
         'waiting: send_email({"to":"kim"}) needs approval',
     ]
+    assert "What is named above has not run; other calls of the same step have." in both.stderr
     assert "Without a store the pause ends with this command." in both.stderr
     assert "lousho chat agent.py" in both.stderr
     assert "--yes" in both.stderr
@@ -268,9 +270,30 @@ def test_more_than_ten_megabytes_on_stdin_are_refused(run_lousho: RunLousho, pro
     over = run_lousho(["run", "agent.py"], input=b"count" + b" x" * 5_000_000, cwd=project)
 
     assert (fits.returncode, fits.stdout) == (0, "9999999 characters\n")
-    assert (over.returncode, over.stdout) == (1, "")
-    assert over.stderr.startswith("error: stdin has more than 10 MB")
-    assert "\n[LOUSHO_VALIDATION_FAILED] " in over.stderr
+    assert (over.returncode, over.stdout) == (2, "")
+    assert over.stderr.startswith("error: stdin has more than the 10 MB that a prompt may have")
+    assert "\n[LOUSHO_CONFIG_INVALID] usage: lousho run <" in over.stderr
+
+
+@pytest.mark.parametrize("prompt", ["", "  "])
+def test_an_empty_prompt_is_a_document_where_one_is_asked_for(
+    run_lousho: RunLousho, project: Path, prompt: str
+) -> None:
+    done = run_lousho(["run", "agent.py", prompt, "--output", "json"], cwd=project)
+
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error"]["message"] == "the prompt is empty"
+
+
+def test_an_empty_prompt_is_told_before_a_model_that_is_missing(run_lousho: RunLousho, tmp_path: Path) -> None:
+    write_files(tmp_path, {"bare/instructions.md": "Help."})
+
+    empty = run_lousho(["run", "bare"], input="")
+    asked = run_lousho(["run", "bare"], input="hello")
+
+    assert (empty.returncode, asked.returncode) == (2, 1)
+    assert empty.stderr.startswith("error: the prompt is empty: stdin held no text")
+    assert "[LOUSHO_CONFIG_MISSING_PROVIDER] " in asked.stderr
 
 
 def test_bytes_that_are_no_text_are_replaced_and_told(run_lousho: RunLousho, project: Path) -> None:
