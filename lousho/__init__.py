@@ -114,6 +114,8 @@ if TYPE_CHECKING:
     from lousho.models.provider import ModelResponse as ModelResponse
     from lousho.models.resolve import LLMProviderRegistry as LLMProviderRegistry
     from lousho.models.resolve import resolve_provider as resolve_provider
+    from lousho.policy.modes import PermissionMode as PermissionMode
+    from lousho.policy.modes import PermissionModeChange as PermissionModeChange
     from lousho.policy.permissions import PermissionRule as PermissionRule
     from lousho.policy.permissions import allow as allow
     from lousho.policy.permissions import ask as ask
@@ -186,6 +188,7 @@ _ROOMS: dict[str, str] = {
     "lousho.models.mock": "MockLLMProvider create_mock_provider",
     "lousho.models.provider": "LLMProvider ModelChunk ModelRequest ModelResponse",
     "lousho.models.resolve": "LLMProviderRegistry resolve_provider",
+    "lousho.policy.modes": "PermissionMode PermissionModeChange",
     "lousho.policy.permissions": "PermissionRule allow ask deny",
     "lousho.runtime.agent_run": "AgentRun",
     "lousho.runtime.inbox": "InputOutcome InputQueue QueuedInput SteeredInput",
@@ -271,6 +274,8 @@ __all__ = [
     "PendingApproval",
     "PerRun",
     "PermissionDecisionEvent",
+    "PermissionMode",
+    "PermissionModeChange",
     "PermissionRule",
     "PropagatingToolError",
     "ProviderFallbackEvent",

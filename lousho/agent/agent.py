@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Unpack
 from weakref import WeakValueDictionary
 
@@ -17,6 +18,7 @@ from lousho.agent.models import AgentModels
 from lousho.agent.options import (
     AgentOptions,
     DecisionListener,
+    ModeListener,
     ToolErrorMessage,
     check_options,
 )
@@ -39,6 +41,14 @@ from lousho.core.events import AgentEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput
 from lousho.models.provider import LLMProvider
+from lousho.policy.modes import (
+    ModeGetter,
+    PermissionMode,
+    PermissionModeOption,
+    checked_mode,
+    default_mode,
+    mode_getter,
+)
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, run_blocking
@@ -69,6 +79,8 @@ def create_agent(
     model_settings: Mapping[str, Any] | None = None,
     permissions: Iterable[PermissionRule | Mapping[str, Any]] | None = None,
     on_permission_decision: DecisionListener | None = None,
+    permission_mode: PermissionModeOption | None = None,
+    on_permission_mode_change: ModeListener | None = None,
     store: AgentStore | None = None,
     approval_store: ApprovalStore | None = None,
     ask_question: bool | None = None,
@@ -91,8 +103,9 @@ def create_agent(
     else the first provider whose key is set. `provider` is a provider object; with both, `model` is the bare model id
     it is asked for. `tools` are made with `@tool` or `define_tool()`. `model`, `instructions` and `tools` may each be a
     function of the run, sync or async, that takes a `RunConfigContext` and returns the value; it is called once a run,
-    before the first model call. `max_steps` (default 10) bounds the model calls of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `approval_ttl_ms` is how long
-    a pause stays decidable, in milliseconds (for ever by default); decided later, the call is denied.
+    before the first model call. `max_steps` (default 10) bounds the model calls of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `permission_mode`
+    (`default`, `plan`, `acceptEdits` or `dontAsk`, or a function that is asked at every tool call) decides last.
+    `approval_ttl_ms` is how long a pause stays decidable, in milliseconds (for ever by default); decided later, the call is denied.
     `tool_timeout_ms` bounds every call whose tool has no limit of its own, in milliseconds. `tool_results` is
     `{'spill_dir': folder, 'above_chars': n}`: longer results go to a file there that the model can page. `loop_guard`,
     `repair_arguments` and `match_tool_names` (all on) help a model that repeats a failing call, sends arguments that
@@ -115,6 +128,8 @@ def create_agent(
         "model_settings": model_settings,
         "permissions": permissions,
         "on_permission_decision": on_permission_decision,
+        "permission_mode": permission_mode,
+        "on_permission_mode_change": on_permission_mode_change,
         "store": store,
         "approval_store": approval_store,
         "ask_question": ask_question,
@@ -144,6 +159,10 @@ class Agent:
         """Where sessions and paused runs are kept."""
         self._approval_store = self.store.approvals if options.approval_store is None else options.approval_store
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        self.session_modes: dict[str, PermissionMode] = {}
+        """The permission modes that sessions were given, by session id; they outlive the session objects."""
+        self.own_mode: ModeGetter = mode_getter(options.permission_mode)
+        """Gives the agent's permission mode of the moment."""
         self.approvals = Approvals(self)
         """Lists and decides what paused runs wait for."""
 
@@ -205,7 +224,7 @@ class Agent:
 
         Options of the call: `signal`, `max_steps`, `model`, `instructions` (added to the agent's), `tools` (in place of
         the agent's), `extra_tools` (added to them), `model_settings` (win over the agent's key by key), `metadata`,
-        `session_id`. A pause, an abort or a reached limit is a result: see `finish_reason`.
+        `session_id`, `permission_mode` (in place of the agent's). A pause, an abort or a reached limit is a result: see `finish_reason`.
 
         Raises `LOUSHO_CONFIG_INVALID`, `LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE` (a `session_id` and a store that keeps
         no checkpoints), `LOUSHO_CONFIG_RESOLVER_FAILED`, and what the run failed with, its spend attached as `usage`.
@@ -239,22 +258,46 @@ class Agent:
         """Blocking twin of `stream()`: yields the run's events; closing the iterator early aborts the run."""
         return stream_blocking(lambda: self.stream(input, **options))
 
-    def session(self, id: str | None = None, *, turn_policy: TurnPolicy | None = None) -> Session:  # noqa: A002 - the documented name
+    def session(
+        self,
+        id: str | None = None,  # noqa: A002 - the documented name
+        *,
+        turn_policy: TurnPolicy | None = None,
+        permission_mode: PermissionMode | None = None,
+    ) -> Session:
         """Return the session with this id (a new one gets a generated id); its turns share one transcript.
 
         Ids are 1 to 128 letters, digits, `_` or `-`, else `LOUSHO_SESSION_ID_INVALID`. `turn_policy` says what a turn
         does that is asked for while another one runs: `'wait'` (the default), or join it, as `run.enqueue()` (`'queue'`)
-        or `run.steer()` (`'steer'`) does; else `LOUSHO_CONFIG_INVALID`. Source: agents page, sessions page.
+        or `run.steer()` (`'steer'`) does; else `LOUSHO_CONFIG_INVALID`. `permission_mode` is the session's mode in place
+        of the agent's; for a session that has another one already it is a switch, as `set_permission_mode()` makes it.
+        Source: agents page, sessions page, permission modes page.
         """
+        mode = None if permission_mode is None else checked_mode(permission_mode)
         session_id = new_id("session") if id is None else check_session_id(id)
         policy = None if turn_policy is None else check_turn_policy(turn_policy)
         with _sessions_lock:  # two of one id would each take turns of their own
             session = self._sessions.get(session_id)
             if session is None:
                 session = self._sessions[session_id] = Session(self, session_id)
+                if mode is not None:
+                    self.session_modes.setdefault(session_id, mode)
             if policy is not None:
                 session.turn_policy = policy
+        if mode is not None:
+            session.set_permission_mode(mode)
         return session
+
+    def mode_of_session(self, session_id: str) -> PermissionMode:
+        """Return the permission mode of a session now: its own, else the agent's."""
+        return self.session_modes.get(session_id) or self.own_mode()
+
+    def _mode_of(self, state: RunState, call: CallOptions) -> ModeGetter:
+        if call.permission_mode is not None:
+            return mode_getter(call.permission_mode)
+        if state.session_id is not None:
+            return partial(self.mode_of_session, state.session_id)
+        return self.own_mode
 
     async def describe(
         self,
@@ -266,7 +309,8 @@ class Agent:
     ) -> dict[str, Any]:
         """Return what the agent is made of, as JSON values; no model is asked, and what looks like a key is left out.
 
-        `{name, description, version, model, provider, instructions, tools: [{name, displayName, description, inputSchema,
+        `{name, description, version, model, provider, instructions, permissionMode ("depends" when it is a function that was
+        not asked), tools: [{name, displayName, description, inputSchema,
         needsApproval (true, false or "depends"), timeoutMs, concurrent, annotations, kind}], permissions: [{action, tools,
         pattern?, reason, conditional, ttlMs}], limits: {maxSteps, toolConcurrency, toolTimeoutMs, maxToolResultChars,
         approvalTtlMs}, modelSettings, loop: {guard, repairArguments, matchToolNames}, toolResults: {spillDir, aboveChars},
@@ -291,7 +335,8 @@ class Agent:
             raise stop.reason or AbortError("The description was aborted.") from None
         finally:
             channel.signal.detach()
-        deps = self.run_dependencies(state, call, channel, resolved)
+        unasked = not of_a_run and not isinstance(self.options.permission_mode, str)
+        deps = self.run_dependencies(state, call, channel, resolved, default_mode if unasked else None)
         return description_of(self, deps, unknown=() if of_a_run else self.options.per_run)
 
     def describe_sync(
@@ -333,7 +378,8 @@ class Agent:
 
     def run_state(self, state: RunState, call: CallOptions, channel: RunChannel) -> Awaitable[RunResult]:
         """Run `state` to its end or its next pause, the options that are functions called first."""
-        if not self.options.per_run:
+        option = call.permission_mode or self.options.permission_mode
+        if not self.options.per_run and isinstance(option, str):
             return drive(state, self.run_dependencies(state, call, channel))
         return self._resolve_and_run(state, call, channel)
 
@@ -365,9 +411,17 @@ class Agent:
         return resolve_options(self.options, self._models, state, call, signal)
 
     def run_dependencies(
-        self, state: RunState, call: CallOptions, channel: RunChannel, resolved: Resolved | None = None
+        self,
+        state: RunState,
+        call: CallOptions,
+        channel: RunChannel,
+        resolved: Resolved | None = None,
+        mode: ModeGetter | None = None,
     ) -> RunDeps:
-        """Return what one run of this agent works with; `resolved` has what functions chose for it."""
+        """Return what one run of this agent works with; `resolved` has what functions chose for it.
+
+        `mode` gives the permission mode in place of that of the call, the session or the agent.
+        """
         chosen = self._models.own if state.chosen_model is None else self._models.choose(state.chosen_model)
         own = self.options.own_tools if resolved is None or resolved.tools is None else resolved.tools
         tools = tools_of_run(own, call.tools, state.call_tools)
@@ -380,6 +434,7 @@ class Agent:
             channel,
             run_id=state.run_id,
             checkpointer=AgentCheckpoints(self._approval_store, sessions, tools),
+            permission_mode=self._mode_of(state, call) if mode is None else mode,
             instructions=None if resolved is None else resolved.instructions,
             tools=tools,
         )

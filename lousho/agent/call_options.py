@@ -15,6 +15,7 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError
 from lousho.core.redact import shown
 from lousho.core.suggest import unknown_key_message
+from lousho.policy.modes import PermissionModeOption
 
 _ALIASES = {
     **OPTION_ALIASES,
@@ -54,6 +55,8 @@ class SendOptions(TurnOptions, total=False):
 
     session_id: str | None
     """Saves the run step by step under this id; needs a store that keeps checkpoints."""
+    permission_mode: PermissionModeOption | None
+    """In place of the agent's, for this run."""
 
 
 class StreamOptions(SendOptions, total=False):
@@ -110,6 +113,10 @@ def take_throw_on_error(options: dict[str, Any]) -> bool:
 
 
 def _unknown(key: str, names: list[str]) -> str:
+    if key == "permission_mode":
+        return (
+            "'permission_mode' is not chosen here: a session has a mode, and session.set_permission_mode() switches it"
+        )
     if key in KNOWN_OPTIONS:
         return f"'{key}' is an option of create_agent(), not of one call; agent.with_options({key}=...) changes it"
     return unknown_key_message(key, names, aliases=_ALIASES)

@@ -14,6 +14,7 @@ from lousho.core.json_values import clean_text, to_json_value
 from lousho.core.redact import redact
 from lousho.core.usage import camel_case
 from lousho.models.resolve import keys_in_environment
+from lousho.policy.modes import default_mode
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.model_output import default_model, provider_name
@@ -30,6 +31,7 @@ def description_of(agent: Agent, deps: RunDeps, *, unknown: Collection[str] = ()
     """
     options = agent.options
     spill = deps.spill
+    asked = isinstance(options.permission_mode, str) or deps.permission_mode is not default_mode
     described: dict[str, Any] = {
         "name": agent.name,
         "description": agent.description,
@@ -38,6 +40,7 @@ def description_of(agent: Agent, deps: RunDeps, *, unknown: Collection[str] = ()
         "provider": provider_name(deps.provider),
         "instructions": deps.instructions,
         "tools": [_tool(tool, deps) for tool in deps.tools.values()],
+        "permissionMode": deps.permission_mode() if asked else "depends",
         "permissions": [_rule(rule) for rule in deps.rules],
         "limits": {
             "maxSteps": deps.max_steps,

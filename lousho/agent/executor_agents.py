@@ -17,6 +17,7 @@ from lousho.agent.run_config import Resolved
 from lousho.core.errors import ConfigurationError, SDKError
 from lousho.core.suggest import did_you_mean
 from lousho.models.provider import LLMProvider
+from lousho.policy.modes import ModeGetter
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.state import RunState
 from lousho.stores.protocol import ApprovalStore, PausedStepRecord
@@ -99,10 +100,15 @@ class ExecutorAgent(Agent):
         }
 
     def run_dependencies(
-        self, state: RunState, call: CallOptions, channel: RunChannel, resolved: Resolved | None = None
+        self,
+        state: RunState,
+        call: CallOptions,
+        channel: RunChannel,
+        resolved: Resolved | None = None,
+        mode: ModeGetter | None = None,
     ) -> RunDeps:
         """Return what the run works with: an agent's, and what only the executor takes."""
-        deps = super().run_dependencies(state, call, channel, resolved)
+        deps = super().run_dependencies(state, call, channel, resolved, mode)
         state.executor = dict(self._record)
         deps.agent_id = self.config.id
         deps.observers = self._given.observers
@@ -124,10 +130,15 @@ class ContinuedAgent(Agent):
         self._wiring = wiring
 
     def run_dependencies(
-        self, state: RunState, call: CallOptions, channel: RunChannel, resolved: Resolved | None = None
+        self,
+        state: RunState,
+        call: CallOptions,
+        channel: RunChannel,
+        resolved: Resolved | None = None,
+        mode: ModeGetter | None = None,
     ) -> RunDeps:
         """Return what the run works with. Raises before anything of it is claimed."""
-        return self._as_begun(state).run_dependencies(state, call, channel, resolved)
+        return self._as_begun(state).run_dependencies(state, call, channel, resolved, mode)
 
     def _as_begun(self, state: RunState) -> ExecutorAgent:
         where, begun = self._given.where, state.executor

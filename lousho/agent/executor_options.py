@@ -182,7 +182,7 @@ _LATER = {
     "business_state": "runs saved step by step",
     "on_agent_drift": "noticing a changed agent",
     "on_run_end": "a listener of the end alone; on_agent_event hears run.done",
-    "permission_mode": "permission modes",
+    "permission_mode": "permission modes, which create_agent() has",
     "mcp_servers": "MCP servers",
     "approve": "approvals decided in code",
     "principal": "who the run acts for",

@@ -22,6 +22,7 @@ from lousho.core.json_values import clean_text
 from lousho.core.redact import shown
 from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
+from lousho.policy.modes import PermissionModeChange, PermissionModeOption, checked_mode_option
 from lousho.policy.permissions import LONGEST_TTL_MS, PermissionRule, permission_rules
 from lousho.runtime.deps import SpillOptions, ToolErrorInfo
 from lousho.runtime.emitter import EventListener
@@ -30,6 +31,7 @@ from lousho.tools.definition import Tool
 
 ToolsFunction: TypeAlias = "Callable[[RunConfigContext], ToolsOption | Awaitable[ToolsOption]]"
 DecisionListener: TypeAlias = "Callable[[Mapping[str, Any], Mapping[str, Any] | None], object]"
+ModeListener: TypeAlias = "Callable[[PermissionModeChange], object]"
 ToolErrorMessage: TypeAlias = "Callable[[BaseException, ToolErrorInfo], str]"
 
 _log = logging.getLogger("lousho.agent")
@@ -55,6 +57,8 @@ OPTION_ALIASES = {
     "top_p": "model_settings.top_p",
     "functions": "tools",
     "llm": "provider",
+    "mode": "permission_mode",
+    "permissionMode": "permission_mode",
 }
 
 
@@ -69,6 +73,8 @@ class CreateAgentBase(TypedDict, total=False):
     model_settings: Mapping[str, Any] | None
     permissions: Iterable[PermissionRule | Mapping[str, Any]] | None
     on_permission_decision: DecisionListener | None
+    permission_mode: PermissionModeOption | None
+    on_permission_mode_change: ModeListener | None
     store: AgentStore | None
     approval_store: ApprovalStore | None
     ask_question: bool | None
@@ -100,6 +106,8 @@ class AgentOptions:
     model_settings: dict[str, Any] = field(default_factory=dict)
     permissions: tuple[PermissionRule, ...] = ()
     on_permission_decision: DecisionListener | None = None
+    permission_mode: PermissionModeOption = "default"
+    on_permission_mode_change: ModeListener | None = None
     store: AgentStore | None = None
     approval_store: ApprovalStore | None = None
     ask_question: bool = False
@@ -287,7 +295,7 @@ def _check_result_chars(value: Any) -> None:
 
 
 def _check_callables(values: Mapping[str, Any]) -> None:
-    for key in ("on_event", "on_permission_decision", "tool_error_message"):
+    for key in ("on_event", "on_permission_decision", "on_permission_mode_change", "tool_error_message"):
         if key in values and not callable(values[key]):
             raise ConfigurationError(f"create_agent: {key} must be a function.", field=key)
         if key in values and _is_async(values[key]):
@@ -296,6 +304,8 @@ def _check_callables(values: Mapping[str, Any]) -> None:
                 "start a task in it for what has to be awaited.",
                 field=key,
             )
+    if "permission_mode" in values:
+        checked_mode_option(values["permission_mode"], "create_agent: ")
     provider = values.get("provider")
     if provider is not None and (isinstance(provider, str) or not callable(getattr(provider, "generate", None))):
         raise ConfigurationError(

@@ -17,6 +17,7 @@ from lousho.core.json_values import clean_text, to_json_value
 from lousho.core.messages import Message
 from lousho.core.redact import shown
 from lousho.models.provider import LLMProvider
+from lousho.policy.modes import PLAN_PARAGRAPH, ModeGetter, PermissionModeOption, checked_mode_option
 from lousho.runtime.deps import Checkpointer, RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
 from lousho.runtime.inbox import InputQueue
@@ -36,6 +37,7 @@ class CallOptions:
     model: str | None = None
     """`provider/model`, or the bare id of an agent with a provider object; `None`: the agent's."""
     tools: ToolsOfCall = NO_TOOLS_OF_CALL
+    permission_mode: PermissionModeOption | None = None
 
     @classmethod
     def check(
@@ -49,6 +51,7 @@ class CallOptions:
         model: str | None = None,
         tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
+        permission_mode: PermissionModeOption | None = None,
     ) -> CallOptions:
         """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
         if model is not None and not (isinstance(model, str) and model.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -67,6 +70,7 @@ class CallOptions:
             metadata=None if metadata is None else cast("dict[str, Any]", to_json_value(metadata)),
             model=None if model is None else clean_text(model),
             tools=NO_TOOLS_OF_CALL if tools is None and extra_tools is None else ToolsOfCall.check(tools, extra_tools),
+            permission_mode=None if permission_mode is None else checked_mode_option(permission_mode),
         )
 
 
@@ -121,15 +125,22 @@ def dependencies(
     *,
     run_id: str,
     checkpointer: Checkpointer,
+    permission_mode: ModeGetter,
     instructions: str | None = None,
     tools: Mapping[str, Tool] | None = None,
 ) -> RunDeps:
-    """Return what a run of this agent works with. `instructions` and `tools` are what functions chose for this run."""
+    """Return what a run of this agent works with. `instructions` and `tools` are what functions chose for this run.
+
+    A run that begins or goes on in plan mode is told so in its system prompt, which then stays as it is.
+    """
     heard = listeners_of(options, channel)
     if instructions is None:
         instructions = options.instructions if isinstance(options.instructions, str) else ""
     if call.instructions:
         instructions = f"{instructions}\n\n{call.instructions}" if instructions else call.instructions
+    note = PLAN_PARAGRAPH if permission_mode() == "plan" else None
+    if note is not None:
+        instructions = f"{instructions}\n\n{note}" if instructions else note
     concurrency = options.tool_concurrency
     return RunDeps(
         provider=provider,
@@ -144,6 +155,8 @@ def dependencies(
         tool_concurrency=None if concurrency == "unbounded" else concurrency,
         rules=options.permissions,
         on_permission_decision=options.on_permission_decision,
+        permission_mode=permission_mode,
+        prompt_note=note,
         redact_content=options.redact_content,
         approval_ttl_ms=options.approval_ttl_ms,
         max_tool_result_chars=options.max_tool_result_chars,

@@ -18,10 +18,11 @@ from lousho.core.events import AgentEvent, RunDoneEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import AgentInput, Message
 from lousho.core.redact import shown
+from lousho.policy.modes import PermissionMode, PermissionModeChange, checked_mode
 from lousho.runtime.agent_run import AgentRun
 from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
-from lousho.runtime.emitter import Emitter
+from lousho.runtime.emitter import Emitter, timestamp_now
 from lousho.runtime.inbox import InputQueue
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult
@@ -75,6 +76,25 @@ class Session:
         """The turn that others can join."""
         self.turn_policy: TurnPolicy = "wait"
         """What a turn does that is asked for while another one runs or waits to run: `wait`, `queue` or `steer`."""
+
+    @property
+    def permission_mode(self) -> PermissionMode:
+        """The session's permission mode now: the one it was given, else the agent's."""
+        return self._agent.mode_of_session(self.id)
+
+    def set_permission_mode(self, mode: PermissionMode) -> None:
+        """Switch the session's mode, from the next tool call on, also of a turn that is running.
+
+        A switch to another mode is reported to the agent's `on_permission_mode_change`. Raises `LOUSHO_CONFIG_INVALID`
+        for an unknown mode. Source: permission modes page.
+        """
+        to = checked_mode(mode)
+        before = self.permission_mode
+        self._agent.session_modes[self.id] = to
+        listener = self._agent.options.on_permission_mode_change
+        if before != to and listener is not None:
+            change = PermissionModeChange(session_id=self.id, from_=before, to=to, at=timestamp_now())
+            Emitter(self.id).tell(listener, change)
 
     @property
     def messages(self) -> list[Message]:

@@ -35,6 +35,7 @@ SUPPORTED: Final = (
     "maxSteps",
     "toolConcurrency",
     "permissions",
+    "permissionMode",
     "modelSettings",
     "approvalTtlMs",
     "toolTimeoutMs",
@@ -46,7 +47,6 @@ SUPPORTED: Final = (
 )
 UNSUPPORTED: Final = {
     "projectInstructions": "project instructions",
-    "permissionMode": "permission modes",
     "compaction": "compaction",
     "hooks": "hooks",
     "approve": "approvers",
@@ -60,7 +60,6 @@ UNSUPPORTED: Final = {
 
 _SAYS_NOTHING: Final[Mapping[str, tuple[Any, ...]]] = {
     "projectInstructions": (False,),
-    "permissionMode": ("default",),
     "compaction": (False,),
     "hooks": ([],),
     "limits": ({},),
@@ -179,6 +178,8 @@ def _checked(file: ConfigFile, key: str, value: Any) -> Any:
         return value if value == "unbounded" else file.whole_number(path, value)
     if key == "permissions":
         return compile_rules(file, value)
+    if key == "permissionMode":
+        return _permission_mode(file, value)
     if key == "modelSettings":
         return _model_settings(file, value)
     if key == "approvalTtlMs":
@@ -190,6 +191,20 @@ def _checked(file: ConfigFile, key: str, value: Any) -> Any:
     if key == "toolResults":
         return _tool_results(file, value)
     return file.text(path, value)
+
+
+def _permission_mode(file: ConfigFile, value: Any) -> Any:
+    from lousho.policy.modes import MODES, checked_mode_option
+
+    if file.is_code and callable(value):
+        try:
+            return checked_mode_option(value)
+        except ConfigurationError as error:
+            file.fail(("permissionMode",), error.detail)
+    if not isinstance(value, str) or value not in MODES:
+        hint = did_you_mean(value, MODES) if isinstance(value, str) else ""
+        file.fail(("permissionMode",), f"must be one of {', '.join(MODES)}, not {shown_value(value)}{hint}")
+    return value
 
 
 def _model_settings(file: ConfigFile, value: Any) -> dict[str, Any]:

@@ -1,18 +1,19 @@
 """The one gate in front of every tool call: a function from a call to run, deny or ask.
 
-Arguments have been validated when a call gets here. The checks stand in one list, in the order the approvals page
-gives them: permission rules, then the tool's own `needs_approval`. Hooks, guardrails and the permission mode join
-that list. Source: approvals page.
+Arguments have been validated when a call gets here. The checks stand in one order: permission rules, then the tool's
+own `needs_approval` (both in `decide()`), then the permission mode (`under_mode()`). Hooks and guardrails join them.
+Source: approvals page, permission modes page ("Order of evaluation").
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from lousho.core.errors import ConfigurationError
+from lousho.policy.modes import DONT_ASK_REASON, PLAN_REASON, DecidingMode, PermissionMode, edits_files, reads_only
 from lousho.policy.permissions import PermissionContext, PermissionRule, RuleMatch, first_match
 from lousho.tools.context import ToolContext
 from lousho.tools.definition import Tool
@@ -29,6 +30,8 @@ class Verdict:
     reason: str | None = None
     rule: RuleMatch | None = None
     ttl_ms: float | None = None
+    mode: DecidingMode | None = None
+    """The permission mode, where it changed what the checks before it said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +76,29 @@ async def decide(
     if found is not None:
         return Verdict("ask", "ask", found.rule.reason, found, found.rule.ttl_ms)
     return Verdict("ask" if wish else "run")
+
+
+def under_mode(verdict: Verdict, tool: Tool, mode: PermissionMode) -> Verdict:
+    """Return what is left of a verdict in a permission mode. A refusal stays one in every mode.
+
+    `plan` refuses every tool that does not only read, also one that a rule allows or a person approved. `dontAsk`
+    refuses what would wait, `acceptEdits` runs it where the tool edits files. The rule that matched stays on record.
+    """
+    if mode == "default" or verdict.action == "deny":
+        return verdict
+    if mode == "plan":
+        return verdict if reads_only(tool) else _refused(verdict, PLAN_REASON, mode)
+    if verdict.action != "ask":
+        return verdict
+    if mode == "dontAsk":
+        return _refused(verdict, DONT_ASK_REASON, mode)
+    if edits_files(tool):
+        return replace(verdict, action="run", decision="allow", reason=None, ttl_ms=None, mode=mode)
+    return verdict
+
+
+def _refused(verdict: Verdict, reason: str, mode: DecidingMode) -> Verdict:
+    return replace(verdict, action="deny", decision="deny", reason=reason, ttl_ms=None, mode=mode)
 
 
 async def _own_gate(tool: Tool, parsed: Any, context: ToolContext) -> bool | Deny:

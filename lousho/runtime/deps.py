@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from lousho.core.cancel import CancelSignal
 from lousho.core.events import ToolDoneEvent, ToolErrorEvent, ToolStartEvent
 from lousho.models.provider import LLMProvider, ModelRequest, ModelResponse, ToolDefinition
+from lousho.policy.modes import ModeGetter, default_mode
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.emitter import Emitter
 from lousho.runtime.inbox import InputQueue
@@ -103,6 +104,10 @@ class RunDeps:
     """How many calls of a step run at once; `None`: all."""
     rules: Sequence[PermissionRule] = ()
     on_permission_decision: Callable[[Mapping[str, Any], Mapping[str, Any] | None], object] | None = None
+    permission_mode: ModeGetter = default_mode
+    """Gives the permission mode of the moment; asked at every tool call."""
+    prompt_note: str | None = None
+    """What `instructions` end with because of the mode the run starts in, for a transcript with its own system prompt."""
     redact_content: bool = False
     approval_ttl_ms: float | None = None
     """How long a pause stays decidable where no rule says otherwise, in milliseconds; `None`: for ever."""

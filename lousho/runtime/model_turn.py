@@ -11,7 +11,7 @@ from lousho.core.cancel import CancelSignal
 from lousho.core.errors import LLMProviderError, deciding_error, never_wrap
 from lousho.core.events import ReasoningDeltaEvent, ReasoningDoneEvent, ReasoningStartEvent, TextDeltaEvent
 from lousho.core.json_values import clean_text
-from lousho.core.messages import Message, ReasoningBlock, ToolCall
+from lousho.core.messages import Message, ReasoningBlock, TextPart, ToolCall
 from lousho.core.usage import ModelUsage, StepUsage, estimate_text_tokens, estimate_tokens
 from lousho.models.errors import compact_provider_error
 from lousho.models.provider import (
@@ -98,6 +98,8 @@ def request_for(state: RunState, deps: RunDeps) -> ModelRequest:
         messages = [Message("system", deps.instructions), *messages]
     else:
         messages = list(messages)
+        if deps.prompt_note is not None:
+            messages[0] = _with_note(messages[0], deps.prompt_note)
     tools = list(deps.definitions)
     if state.failing and deps.loop_guard and (stuck := stuck_call(state)) is not None:
         tools = []
@@ -109,6 +111,14 @@ def request_for(state: RunState, deps: RunDeps) -> ModelRequest:
         settings["stop"] = list(settings["stop"])
     # All of it is the provider's own: what it changes there is not heard of again.
     return ModelRequest(messages=messages, tools=tools, model=deps.model, signal=deps.signal, **settings)
+
+
+def _with_note(prompt: Message, note: str) -> Message:
+    """Return a caller's own system prompt with one more paragraph."""
+    content = prompt.content
+    if isinstance(content, str):
+        return replace(prompt, content=f"{content}\n\n{note}" if content else note)
+    return replace(prompt, content=(*content, TextPart(note)))
 
 
 def copy_of_request(request: ModelRequest) -> ModelRequest:

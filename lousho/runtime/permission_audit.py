@@ -9,15 +9,16 @@ from typing import Any
 
 from lousho.core.events import PermissionDecisionEvent
 from lousho.policy.gate import Verdict
+from lousho.policy.modes import PermissionMode
 from lousho.runtime.arguments import copied
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.state import CallSlot
 
 
-def audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
-    """Report a verdict, where an agent has rules or somebody who asked to be told."""
-    if not deps.audits:
+def audit(slot: CallSlot, verdict: Verdict, deps: RunDeps, mode: PermissionMode) -> None:
+    """Report a verdict, where an agent has rules, somebody who asked to be told, or a mode other than `default`."""
+    if mode == "default" and not deps.audits:
         return
     found = verdict.rule
     rule: dict[str, Any] | None = None
@@ -30,7 +31,8 @@ def audit(slot: CallSlot, verdict: Verdict, deps: RunDeps) -> None:
         tool_name=slot.tool_name,
         decision=verdict.decision,
         rule=rule,
-        reason=verdict.reason if verdict.action == "deny" and found is None else None,
+        reason=verdict.reason if verdict.action == "deny" and (found is None or verdict.mode) else None,
+        mode=verdict.mode,
         args=None if deps.redact_content else copied(slot.args),
         at=timestamp_now(),
     )

@@ -18,7 +18,8 @@ from lousho.core.errors import TimeoutError as OverdueError
 from lousho.core.errors import ToolArgumentsValidationError, ToolExecutionError, deciding_error, never_wrap
 from lousho.core.events import AgentEvent, ToolPartialEvent, ToolStartEvent
 from lousho.core.json_values import to_json_value
-from lousho.policy.gate import RUN, Verdict, decide
+from lousho.policy.gate import RUN, Verdict, decide, under_mode
+from lousho.policy.modes import PermissionMode
 from lousho.runtime.argument_types import fitted_arguments
 from lousho.runtime.arguments import Ending, arguments_error, copied, read_arguments
 from lousho.runtime.deps import RunDeps
@@ -49,6 +50,8 @@ class CheckedCall:
     tool: Tool | None
     parsed: Any = None
     failure: BaseException | None = None
+    mode: PermissionMode = "default"
+    """The permission mode when the call came up; a switch that its start causes holds from the next call on."""
 
 
 @dataclass(slots=True)
@@ -96,6 +99,10 @@ def _report(slot: CallSlot, deps: RunDeps, event: AgentEvent) -> None:
 def announce(slot: CallSlot, arguments: str, state: RunState, deps: RunDeps) -> CheckedCall:
     """Read and check the model's arguments, and say that the call starts."""
     checked = check(slot, arguments, state, deps)
+    try:
+        checked.mode = deps.permission_mode()
+    except Exception as error:  # noqa: BLE001 - where nobody can say the mode, the call must not run
+        checked.failure = checked.failure or error
     event = ToolStartEvent(
         tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=copied(slot.args or {}), raw_args=slot.raw_args
     )
@@ -188,15 +195,19 @@ async def prepare(call: CheckedCall, state: RunState, deps: RunDeps, started: fl
             raise
         settle_failed(slot, state, deps, started, error, None)
         return None
-    audit(slot, verdict, deps)
+    verdict = under_mode(verdict, tool, call.mode)
+    audit(slot, verdict, deps, call.mode)
     if verdict.action == "deny":
-        text = f"The call of the tool {slot.tool_name!r} was denied."
-        reason = verdict.reason
-        settle_failed(
-            slot, state, deps, started, text if reason is None else f"{text} Reason: {reason}", "denied", reason=reason
-        )
+        _deny(slot, verdict, state, deps, started)
         return None
     return ReadyCall(slot, tool, call.parsed, context, verdict, started)
+
+
+def _deny(slot: CallSlot, verdict: Verdict, state: RunState, deps: RunDeps, started: float) -> None:
+    text, reason = f"The call of the tool {slot.tool_name!r} was denied.", verdict.reason
+    settle_failed(
+        slot, state, deps, started, text if reason is None else f"{text} Reason: {reason}", "denied", reason=reason
+    )
 
 
 async def _verdict(slot: CallSlot, tool: Tool, parsed: Any, context: ToolContext, deps: RunDeps) -> Verdict:
@@ -222,16 +233,25 @@ def _unconfined(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps, star
 
 
 def ready_without_gate(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps) -> ReadyCall | None:
-    """Return an approved call, its arguments checked again; `None` when they no longer fit and that settled it."""
+    """Return an approved call, its arguments checked again; `None` when something refuses it now and that settled it.
+
+    Of the permission modes only `plan` does: the others are about asking, and a person was asked.
+    """
     started = time.monotonic()
     try:
         parsed = tool.parse(copied(slot.args or {}))
+        mode = deps.permission_mode()
     except (Exception, SystemExit) as error:
         if isinstance(error, Exception) and never_wrap(error):
             raise
         settle_failed(slot, state, deps, started, error, None)
         return None
     if _unconfined(slot, tool, state, deps, started):
+        return None
+    verdict = under_mode(RUN, tool, mode)
+    if verdict.action == "deny":
+        audit(slot, verdict, deps, mode)
+        _deny(slot, verdict, state, deps, started)
         return None
     return ReadyCall(slot, tool, parsed, context_for(slot, state, deps), RUN, started)
 

@@ -31,6 +31,8 @@ def show(facts: Facts, console: Console) -> None:
     page.row("model", f"{facts.model_label} ({facts.model_source})")
     if agent["modelSettings"]:
         page.row("settings", ", ".join(f"{name} {dump_json(value)}" for name, value in agent["modelSettings"].items()))
+    if agent["permissionMode"] != "default":
+        page.row("mode", _mode(agent["permissionMode"]))
     page.row("prompt", _prompt(agent))
     page.row("limits", _limits(agent))
     page.row("loop", _loop(agent["loop"]))
@@ -107,6 +109,10 @@ def _prompt(agent: Mapping[str, Any]) -> str:
     lines = prompt.count("\n") + 1
     size = f"{len(prompt):,} characters in {_count(lines, 'line')}, about {estimate_text_tokens(prompt):,} tokens"
     return f"{size}; --prompt prints it"
+
+
+def _mode(mode: str) -> str:
+    return "chosen at each tool call" if mode == "depends" else mode
 
 
 def _limits(agent: Mapping[str, Any]) -> str:

@@ -94,6 +94,7 @@ async def test_a_description_has_everything_an_agent_is_made_of_as_plain_json(tm
         "model": "m-1",
         "provider": "mock",
         "instructions": "Be kind.",
+        "permissionMode": "default",
         "permissions": [
             {"action": "deny", "tools": ["cancel", "other"], "reason": "not now", "conditional": False, "ttlMs": None},
             {

@@ -341,14 +341,19 @@ async def test_the_version_is_on_the_start_of_every_stream_also_of_one_that_neve
 
 
 def test_the_options_of_a_call_are_typed_in_one_place():
-    assert set(StreamOptions.__annotations__) == {*TurnOptions.__annotations__, "session_id", "throw_on_error"}
+    assert set(StreamOptions.__annotations__) == {
+        *TurnOptions.__annotations__,
+        "session_id",
+        "permission_mode",
+        "throw_on_error",
+    }
     for method in (Agent.send, Agent.send_sync, Agent.stream, Agent.stream_sync):
         (options,) = [
             one for one in inspect.signature(method).parameters.values() if one.kind is inspect.Parameter.VAR_KEYWORD
         ]
         assert "Unpack" in str(options.annotation)
     doc = cast("str", Agent.send.__doc__)
-    assert all(f"`{name}`" in doc for name in TurnOptions.__annotations__)
+    assert all(f"`{name}`" in doc for name in (*TurnOptions.__annotations__, "session_id", "permission_mode"))
 
 
 async def test_a_signal_of_the_call_still_stops_it():

@@ -424,3 +424,13 @@ def test_colours_appear_in_a_pipe_only_when_forced(
 
     assert ("\x1b[" in page.stdout) is coloured
     assert document(data)["schemaVersion"] == 1
+
+
+def test_the_permission_mode_of_an_agent_is_shown(run_lousho: RunLousho, tmp_path: Path):
+    write_files(tmp_path, {"desk/agent.json": '{"model": "mock/canned", "permissionMode": "plan"}'})
+    write_files(tmp_path, {"varies/agent.py": "config = {'model': 'mock/canned', 'permissionMode': lambda: 1 / 0}\n"})
+    shown = run_lousho(["inspect", "desk"])
+    assert shown.returncode == 0
+    assert ["mode", "plan"] in [line.split() for line in shown.stdout.splitlines()]
+    assert json.loads(run_lousho(["inspect", "desk", "--json"]).stdout)["permissionMode"] == "plan"
+    assert "chosen at each tool call" in run_lousho(["inspect", "varies"]).stdout

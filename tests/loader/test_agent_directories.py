@@ -297,7 +297,6 @@ def test_nulls_count_as_not_given(agent_folder: AgentFolder):
     ("key", "value"),
     [
         ("projectInstructions", "true"),
-        ("permissionMode", '"plan"'),
         ("compaction", "true"),
         ("hooks", '"hooks.py"'),
         ("approve", '"approve.py"'),
@@ -314,7 +313,7 @@ def test_a_key_that_would_do_nothing_is_refused(agent_folder: AgentFolder, key: 
 
 
 def test_a_key_that_says_what_holds_anyway_is_fine(agent_folder: AgentFolder):
-    text = '{"projectInstructions": false, "permissionMode": "default", "compaction": false, "limits": {}, "hooks": []}'
+    text = '{"projectInstructions": false, "compaction": false, "limits": {}, "hooks": []}'
     assert resolve_agent_dir_sync(agent_folder({"agent.json": text})).config == {"name": "desk", "tools": []}
 
 
@@ -506,6 +505,8 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
         "model_settings": {"seed": 1},
         "permissions": [{"tool": "other", "action": "allow"}],
         "on_permission_decision": lambda _entry, _principal: None,
+        "permission_mode": "plan",
+        "on_permission_mode_change": lambda _change: None,
         "store": stores.store,
         "approval_store": stores.approval_store,
         "ask_question": True,
@@ -523,7 +524,7 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
     }
     text = """{"name": "a", "model": "mock/a", "maxSteps": 9, "toolConcurrency": 9, "approvalTtlMs": 9,
                "modelSettings": {"seed": 9}, "permissions": [{"tool": "*", "action": "deny"}], "toolTimeoutMs": 9,
-               "toolResults": {"spillDir": "files"}, "loopGuard": true, "repairArguments": true,
+               "toolResults": {"spillDir": "files"}, "permissionMode": "dontAsk", "loopGuard": true, "repairArguments": true,
                "matchToolNames": true, "version": "1"}"""
     folder = agent_folder({"agent.json": text, "instructions.md": "By file."})
     bare = {"agent.json": '{"model": "mock/a"}'}
@@ -640,3 +641,38 @@ def test_a_time_to_decide_that_is_none_is_refused(agent_folder: AgentFolder, nam
 def test_a_folder_inside_an_agent_directory_leads_to_it(agent_folder: AgentFolder):
     folder = agent_folder({"instructions.md": "x", "docs/a.md": "x"})
     assert f"did you mean '{folder}'?" in refused(folder / "docs")
+
+
+@pytest.mark.spec("DIR-12")
+@pytest.mark.parametrize("mode", ["default", "plan", "acceptEdits", "dontAsk"])
+@pytest.mark.parametrize("file", ["agent.json", "agent.yaml", "agent.py"])
+async def test_a_directory_sets_the_permission_mode(agent_folder: AgentFolder, mode: str, file: str):
+    text = {
+        "agent.json": f'{{"permissionMode": "{mode}"}}',
+        "agent.yaml": f"permissionMode: {mode}\n",
+        "agent.py": f"config = {{'permission_mode': {mode!r}}}\n",
+    }[file]
+    agent = load_agent_dir_sync(agent_folder({file: text, "instructions.md": "x"}), provider=mock_model(["hi"]))
+    assert agent.session("s").permission_mode == mode
+    assert (await agent.describe())["permissionMode"] == mode
+
+
+@pytest.mark.spec("DIR-12")
+def test_a_code_config_may_give_a_function_for_the_permission_mode(agent_folder: AgentFolder):
+    code = "modes = ['plan']\nconfig = {'permissionMode': lambda: modes[-1]}\nagent_modes = modes\n"
+    agent = load_agent_dir_sync(agent_folder({"agent.py": code, "instructions.md": "x"}), provider=mock_model(["hi"]))
+    assert agent.session("s").permission_mode == "plan"
+
+
+@pytest.mark.spec("DIR-12", "PMODE-24")
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"permissionMode": "yolo"}', "agent.json:1:2: 'permissionMode': must be one of default, plan, acceptEdits,"),
+        ('{"permissionMode": "acceptEdit"}', "(did you mean 'acceptEdits'?)"),
+        ('{"permissionMode": 1}', "'permissionMode': must be one of"),
+        ('{"permissionMode": ["plan"]}', "'permissionMode': must be one of"),
+    ],
+)
+def test_a_bad_permission_mode_of_a_directory_is_named_with_its_place(agent_folder: AgentFolder, text: str, says: str):
+    assert says in refused(agent_folder({"agent.json": text}))
