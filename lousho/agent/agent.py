@@ -161,8 +161,7 @@ class Agent:
         self._sessions: WeakValueDictionary[str, Session] = WeakValueDictionary()
         self.session_modes: dict[str, PermissionMode] = {}
         """The permission modes that sessions were given, by session id; they outlive the session objects."""
-        self.own_mode: ModeGetter = mode_getter(options.permission_mode)
-        """Gives the agent's permission mode of the moment."""
+        self._own_mode: ModeGetter = mode_getter(options.permission_mode)
         self.approvals = Approvals(self)
         """Lists and decides what paused runs wait for."""
 
@@ -290,14 +289,14 @@ class Agent:
 
     def mode_of_session(self, session_id: str) -> PermissionMode:
         """Return the permission mode of a session now: its own, else the agent's."""
-        return self.session_modes.get(session_id) or self.own_mode()
+        return self.session_modes.get(session_id) or self._own_mode()
 
     def _mode_of(self, state: RunState, call: CallOptions) -> ModeGetter:
         if call.permission_mode is not None:
             return mode_getter(call.permission_mode)
         if state.session_id is not None:
             return partial(self.mode_of_session, state.session_id)
-        return self.own_mode
+        return self._own_mode
 
     async def describe(
         self,

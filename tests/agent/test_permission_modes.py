@@ -115,6 +115,7 @@ async def test_an_allow_rule_does_not_lift_plan_mode_and_a_reading_tool_may_stil
     assert (told(result), desk.done) == ([("denied", PLAN), "a secret page"], ["peek b"])
 
 
+@pytest.mark.spec("PMODE-07")
 @pytest.mark.parametrize("hint", [False, None, "true", 1])
 async def test_only_a_true_hint_makes_a_tool_read_only_and_an_editing_tool_never_is(hint: Any):
     desk = Desk()
@@ -473,3 +474,30 @@ async def test_a_description_shows_the_mode_and_does_not_call_a_function_for_it(
     varying = agent.with_options(permission_mode=lambda: asked.append("asked") or "plan")
     assert ((await varying.describe())["permissionMode"], asked) == ("depends", [])
     assert (await varying.describe(input="go"))["permissionMode"] == "plan"
+
+
+@pytest.mark.spec("PMODE-13")
+async def test_arguments_come_before_the_mode_so_the_model_sees_the_nearer_problem():
+    desk, entries = Desk(), list[Any]()
+    agent = desk.agent(
+        call("deploy", where="a"),
+        "x",
+        permission_mode="plan",
+        on_permission_decision=lambda *told: entries.append(told),
+    )
+    result = await agent.send("go")
+    assert [kind for kind, _ in told(result)] == ["validation"]
+    assert entries == []
+
+
+async def test_a_run_that_goes_on_tells_the_model_the_mode_it_goes_on_in():
+    desk = Desk()
+    agent = desk.agent(call("peek", at="a"), call("peek", at="b"), "x", instructions="Be kind.")
+    session = agent.session("s", permission_mode="plan")
+    paused = await session.send("go")
+    again = await agent.approvals.resolve(id=paused.approval_id, approved=True)
+    session.set_permission_mode("default")
+    await agent.approvals.resolve(id=again.approval_id, approved=True)
+    first, second, third = (str(request.messages[0].content) for request in desk.model.calls)
+    assert first == second
+    assert third == "Be kind."

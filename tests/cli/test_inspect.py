@@ -432,5 +432,5 @@ def test_the_permission_mode_of_an_agent_is_shown(run_lousho: RunLousho, tmp_pat
     shown = run_lousho(["inspect", "desk"])
     assert shown.returncode == 0
     assert ["mode", "plan"] in [line.split() for line in shown.stdout.splitlines()]
-    assert json.loads(run_lousho(["inspect", "desk", "--json"]).stdout)["permissionMode"] == "plan"
+    assert json.loads(run_lousho(["inspect", "desk", "--json"]).stdout)["agent"]["permissionMode"] == "plan"
     assert "chosen at each tool call" in run_lousho(["inspect", "varies"]).stdout

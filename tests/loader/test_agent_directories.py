@@ -659,7 +659,7 @@ async def test_a_directory_sets_the_permission_mode(agent_folder: AgentFolder, m
 
 @pytest.mark.spec("DIR-12")
 def test_a_code_config_may_give_a_function_for_the_permission_mode(agent_folder: AgentFolder):
-    code = "modes = ['plan']\nconfig = {'permissionMode': lambda: modes[-1]}\nagent_modes = modes\n"
+    code = "modes = ['plan']\nconfig = {'permissionMode': lambda: modes[-1]}\n"
     agent = load_agent_dir_sync(agent_folder({"agent.py": code, "instructions.md": "x"}), provider=mock_model(["hi"]))
     assert agent.session("s").permission_mode == "plan"
 
