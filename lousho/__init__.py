@@ -116,11 +116,17 @@ if TYPE_CHECKING:
     from lousho.models.resolve import resolve_provider as resolve_provider
     from lousho.policy.modes import PermissionMode as PermissionMode
     from lousho.policy.modes import PermissionModeChange as PermissionModeChange
+    from lousho.policy.approval_memory import always as always
+    from lousho.policy.approval_memory import never as never
+    from lousho.policy.approval_memory import once as once
+    from lousho.policy.gate import APPROVAL_EXPIRED_REASON as APPROVAL_EXPIRED_REASON
+    from lousho.policy.gate import Deny as Deny
     from lousho.policy.permissions import PermissionRule as PermissionRule
     from lousho.policy.permissions import allow as allow
     from lousho.policy.permissions import ask as ask
     from lousho.policy.permissions import deny as deny
     from lousho.runtime.agent_run import AgentRun as AgentRun
+    from lousho.runtime.approver import ApprovalRequest as ApprovalRequest
     from lousho.runtime.inbox import InputOutcome as InputOutcome
     from lousho.runtime.inbox import InputQueue as InputQueue
     from lousho.runtime.inbox import QueuedInput as QueuedInput
@@ -189,8 +195,11 @@ _ROOMS: dict[str, str] = {
     "lousho.models.provider": "LLMProvider ModelChunk ModelRequest ModelResponse",
     "lousho.models.resolve": "LLMProviderRegistry resolve_provider",
     "lousho.policy.modes": "PermissionMode PermissionModeChange",
+    "lousho.policy.approval_memory": "always never once",
+    "lousho.policy.gate": "APPROVAL_EXPIRED_REASON Deny",
     "lousho.policy.permissions": "PermissionRule allow ask deny",
     "lousho.runtime.agent_run": "AgentRun",
+    "lousho.runtime.approver": "ApprovalRequest",
     "lousho.runtime.inbox": "InputOutcome InputQueue QueuedInput SteeredInput",
     "lousho.runtime.result": "RunResult",
     "lousho.runtime.state": "RunFinishReason",
@@ -214,6 +223,7 @@ _RENAMED = {
 
 __all__ = [
     "AGENT_EVENT_SCHEMA_VERSION",
+    "APPROVAL_EXPIRED_REASON",
     "ERROR_CODES",
     "AbortError",
     "Agent",
@@ -224,6 +234,7 @@ __all__ = [
     "AgentSpec",
     "AgentStore",
     "AnthropicProvider",
+    "ApprovalRequest",
     "ApprovalRequestedEvent",
     "AuthError",
     "BudgetExceededError",
@@ -239,6 +250,7 @@ __all__ = [
     "CreateAgentBase",
     "CronExpressionError",
     "DecryptionError",
+    "Deny",
     "ErrorEvent",
     "ErrorInfo",
     "ExecutionFinishReason",
@@ -323,6 +335,7 @@ __all__ = [
     "__version__",
     "agent_spec_schema",
     "allow",
+    "always",
     "ask",
     "ask_question_tool",
     "create_agent",
@@ -345,6 +358,8 @@ __all__ = [
     "load_agent_dir_sync",
     "load_spec",
     "memory_store",
+    "never",
+    "once",
     "resolve_agent_dir",
     "resolve_agent_dir_sync",
     "resolve_provider",

@@ -51,6 +51,7 @@ from lousho.policy.modes import (
 )
 from lousho.policy.permissions import PermissionRule
 from lousho.runtime.agent_run import AgentRun
+from lousho.runtime.approver import Approver
 from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import Emitter, EventListener
@@ -85,6 +86,7 @@ def create_agent(
     approval_store: ApprovalStore | None = None,
     ask_question: bool | None = None,
     approval_ttl_ms: float | None = None,
+    approve: Approver | None = None,
     on_event: EventListener | None = None,
     max_tool_result_chars: float | None = None,
     tool_error_message: ToolErrorMessage | None = None,
@@ -103,9 +105,12 @@ def create_agent(
     else the first provider whose key is set. `provider` is a provider object; with both, `model` is the bare model id
     it is asked for. `tools` are made with `@tool` or `define_tool()`. `model`, `instructions` and `tools` may each be a
     function of the run, sync or async, that takes a `RunConfigContext` and returns the value; it is called once a run,
-    before the first model call. `max_steps` (default 10) bounds the model calls of a run. `permissions` are rules that allow, ask or deny tool calls, first match wins. `permission_mode`
-    (`default`, `plan`, `acceptEdits` or `dontAsk`, or a function that is asked at every tool call) decides last.
-    `approval_ttl_ms` is how long a pause stays decidable, in milliseconds (for ever by default); decided later, the call is denied.
+    before the first model call. `max_steps` (default 10) bounds the model calls of a run. `permissions` are rules that
+    allow, ask or deny tool calls, first match wins. `permission_mode` (`default`, `plan`, `acceptEdits` or `dontAsk`, or
+    a function that is asked at every tool call) decides last. `approval_ttl_ms` is how long a pause stays decidable, in
+    milliseconds (for ever by default); decided later, the call is denied. `approve(request)`, sync or async, decides
+    such calls in code: `True`, `False`, a text (yes, with this note) or `'defer'` (a person decides); it gets an
+    `ApprovalRequest`, and streams do not ask it.
     `tool_timeout_ms` bounds every call whose tool has no limit of its own, in milliseconds. `tool_results` is
     `{'spill_dir': folder, 'above_chars': n}`: longer results go to a file there that the model can page. `loop_guard`,
     `repair_arguments` and `match_tool_names` (all on) help a model that repeats a failing call, sends arguments that
@@ -134,6 +139,7 @@ def create_agent(
         "approval_store": approval_store,
         "ask_question": ask_question,
         "approval_ttl_ms": approval_ttl_ms,
+        "approve": approve,
         "on_event": on_event,
         "max_tool_result_chars": max_tool_result_chars,
         "tool_error_message": tool_error_message,
@@ -223,7 +229,8 @@ class Agent:
 
         Options of the call: `signal`, `max_steps`, `model`, `instructions` (added to the agent's), `tools` (in place of
         the agent's), `extra_tools` (added to them), `model_settings` (win over the agent's key by key), `metadata`,
-        `session_id`, `permission_mode` (in place of the agent's). A pause, an abort or a reached limit is a result: see `finish_reason`.
+        `session_id`, `permission_mode` (in place of the agent's), `approval_ttl_ms`. A pause, an abort or a reached limit
+        is a result: see `finish_reason`.
 
         Raises `LOUSHO_CONFIG_INVALID`, `LOUSHO_CONFIG_MISSING_CHECKPOINT_STORE` (a `session_id` and a store that keeps
         no checkpoints), `LOUSHO_CONFIG_RESOLVER_FAILED`, and what the run failed with, its spend attached as `usage`.
@@ -436,6 +443,7 @@ class Agent:
             permission_mode=self._mode_of(state, call) if mode is None else mode,
             instructions=None if resolved is None else resolved.instructions,
             tools=tools,
+            approval_ttl_ms=state.approval_ttl_ms,
         )
 
     def __repr__(self) -> str:

@@ -5,28 +5,32 @@ Source: approvals page.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from lousho.agent.call_options import AnswerOptions, DecisionOptions, ResolveOptions, given_options
+from lousho.agent.call_options import AnswerOptions, DecisionOptions, ResolveOptions
 from lousho.agent.call_tools import tools_of_run
-from lousho.agent.preparation import CallOptions, RunChannel, check_tools_of, listeners_of
+from lousho.agent.decisions import GivenDecision, all_given
+from lousho.agent.preparation import RunChannel, check_tools_of, listeners_of
 from lousho.agent.running import start_run, stream_blocking
-from lousho.core.errors import SDKError
+from lousho.core.errors import ROOT_PATH, Issue, SDKError, ToolArgumentsValidationError
 from lousho.core.events import AgentEvent, RunDoneEvent, RunStartEvent
 from lousho.core.ids import new_id
-from lousho.core.json_values import clean_text
+from lousho.core.messages import FunctionCall, ToolCall
 from lousho.core.redact import shown
 from lousho.runtime.agent_run import AgentRun
+from lousho.runtime.arguments import copied
 from lousho.runtime.blocking import BlockingStream, run_blocking
 from lousho.runtime.deps import RunDeps
-from lousho.runtime.emitter import Emitter, timestamp_now
+from lousho.runtime.emitter import Emitter
 from lousho.runtime.loop import drive
 from lousho.runtime.result import RunResult, result_of
 from lousho.runtime.state import Decision, Paused, RunDecided, RunState
 from lousho.runtime.state_json import state_from_json
 from lousho.stores.protocol import PausedStepRecord
+from lousho.tools.definition import Tool
 
 if TYPE_CHECKING:
     from lousho.agent.agent import Agent
@@ -90,23 +94,45 @@ class Approvals:
         """Decide a call and continue its run; returns the continued run's result, which may be the next pause.
 
         `id` and `approved` are required. While other calls of the same step are undecided nothing runs and the result is
-        `awaiting-approval` again. `note` reaches the tool (approved) or the model (rejected). A run that was started with
-        tools of its own gets the same ones again as `tools` and `extra_tools`; `signal` stops it.
+        `awaiting-approval` again. `note` reaches the tool (approved) or the model (rejected). `args` approves with edited
+        arguments, which take the place of the model's in the transcript; `remember='session'` approves the same call for
+        the rest of the session. `principal` says who decides. A run that was started with tools of its own gets the same
+        ones again as `tools` and `extra_tools`; `signal` stops it.
 
         Raises `LOUSHO_APPROVAL_DECISION_INVALID`, `LOUSHO_CONFIG_INVALID`, `LOUSHO_APPROVAL_NOT_FOUND`,
-        `LOUSHO_APPROVAL_KIND_MISMATCH` (a bare yes to a question), `LOUSHO_APPROVAL_CONFLICT`,
+        `LOUSHO_APPROVAL_KIND_MISMATCH` (a bare yes to a question, `args` or `remember` for one),
+        `LOUSHO_TOOL_ARGS_INVALID` (edited arguments that the tool does not take), `LOUSHO_APPROVAL_CONFLICT`,
         `LOUSHO_RESUME_TOOL_MISSING`, `LOUSHO_CONFIG_RESOLVER_FAILED`, `LOUSHO_SESSION_BUSY` (the session's transcript was
         changed meanwhile); after any of them but a conflict the call is still undecided.
         """
-        given = _Given.check(decision, ResolveOptions, "approvals.resolve")
+        given = GivenDecision.check(decision, ResolveOptions, "approvals.resolve")
         return await self._decide(given, new_id("run"), RunChannel.silent(given.call))
+
+    async def resolve_all(
+        self, decisions: Iterable[Mapping[str, Any]], **options: Unpack[DecisionOptions]
+    ) -> RunResult:
+        """Decide several calls, one after the other in the order given; returns the last decision's result.
+
+        `decisions` are mappings `{id, approved, note?, args?, remember?}`, `options` go for all of them. Nothing is
+        decided unless all of them are well formed and wait. Raises what `resolve()` raises;
+        `LOUSHO_APPROVAL_DECISION_INVALID` also for an empty list and for one call decided twice.
+        """
+        given = all_given(decisions, options)
+        for one in given:
+            _, approval = await self._find(one.id)
+            one.check_kind(approval)
+        result: RunResult | None = None
+        for one in given:
+            result = await self._decide(one, new_id("run"), RunChannel.silent(one.call))
+        assert result is not None  # an empty list was refused
+        return result
 
     async def answer(self, **answer: Unpack[AnswerOptions]) -> RunResult:
         """Answer a question and continue its run; `id` and `answer` are required, the rest is as for `resolve()`.
 
         Raises what `resolve()` raises, `LOUSHO_APPROVAL_KIND_MISMATCH` when the call is not a question.
         """
-        given = _Given.check(answer, AnswerOptions, "approvals.answer")
+        given = GivenDecision.check(answer, AnswerOptions, "approvals.answer")
         return await self._decide(given, new_id("run"), RunChannel.silent(given.call))
 
     def stream_resolve(self, **decision: Unpack[ResolveOptions]) -> AgentRun:
@@ -114,13 +140,13 @@ class Approvals:
 
         Arguments as for `resolve()`, checked here and now.
         """
-        return self._stream(_Given.check(decision, ResolveOptions, "approvals.stream_resolve"))
+        return self._stream(GivenDecision.check(decision, ResolveOptions, "approvals.stream_resolve"))
 
     def stream_answer(self, **answer: Unpack[AnswerOptions]) -> AgentRun:
         """Answer a question and stream its continued run; arguments as for `answer()`, checked here and now."""
-        return self._stream(_Given.check(answer, AnswerOptions, "approvals.stream_answer"))
+        return self._stream(GivenDecision.check(answer, AnswerOptions, "approvals.stream_answer"))
 
-    def _stream(self, given: _Given) -> AgentRun:
+    def _stream(self, given: GivenDecision) -> AgentRun:
         run_id = new_id("run")
 
         async def start(channel: RunChannel) -> RunResult:
@@ -135,6 +161,14 @@ class Approvals:
     def resolve_sync(self, **decision: Unpack[ResolveOptions]) -> RunResult:
         """Blocking twin of `resolve()`."""
         return run_blocking(self.resolve(**decision))
+
+    def get_sync(self, id: str) -> PendingApproval | None:  # noqa: A002 - the documented name
+        """Blocking twin of `get()`."""
+        return run_blocking(self.get(id))
+
+    def resolve_all_sync(self, decisions: Iterable[Mapping[str, Any]], **options: Unpack[DecisionOptions]) -> RunResult:
+        """Blocking twin of `resolve_all()`."""
+        return run_blocking(self.resolve_all(decisions, **options))
 
     def answer_sync(self, **answer: Unpack[AnswerOptions]) -> RunResult:
         """Blocking twin of `answer()`."""
@@ -167,13 +201,13 @@ class Approvals:
         stored = await self._agent.approval_store.load(step.id)
         return stored is not None and stored.revision == step.revision
 
-    async def _decide(self, given: _Given, run_id: str, channel: RunChannel) -> RunResult:
+    async def _decide(self, given: GivenDecision, run_id: str, channel: RunChannel) -> RunResult:
         try:
             return await self._decided(given, run_id, channel)
         finally:
             channel.signal.detach()
 
-    async def _decided(self, given: _Given, run_id: str, channel: RunChannel) -> RunResult:
+    async def _decided(self, given: GivenDecision, run_id: str, channel: RunChannel) -> RunResult:
         call, decision = given.call, given.decision
         step, approval = await self._find(given.id)
         given.check_kind(approval)
@@ -181,8 +215,10 @@ class Approvals:
         options = self._agent.options
         if "tools" not in options.per_run:
             check_tools_of(state, options, tools_of_run(options.own_tools, call.tools, state.call_tools))
-        approval["decision"] = {"approved": decision.approved, "note": decision.note, "at": timestamp_now()}
-        undecided = [str(other["id"]) for other in step.approvals if other.get("decision") is None]
+        if given.args is not None:
+            await self._check_edited(given, approval, state, channel)
+        approval["decision"] = given.record()
+        undecided = step.approval_ids
         if undecided:
             return await self._record(given.id, step, state, undecided, run_id, channel)
 
@@ -209,6 +245,25 @@ class Approvals:
             return state, deps
 
         return await drive(*await prepare()) if session is None else await session.continue_turn(prepare)
+
+    async def _check_edited(
+        self, given: GivenDecision, approval: Mapping[str, Any], state: RunState, channel: RunChannel
+    ) -> None:
+        """Raise `LOUSHO_TOOL_ARGS_INVALID` for edited arguments that the tool does not take."""
+        name = str(approval["toolName"])
+        options = self._agent.options
+        tools: Mapping[str, Tool] = options.own_tools
+        if "tools" in options.per_run:
+            tools = (await self._agent.resolved_dependencies(state, given.call, channel)).tools
+        else:
+            tools = tools_of_run(tools, given.call.tools, state.call_tools)
+        check_tools_of(state, options, tools)
+        try:
+            tools[name].parse(copied(given.args or {}))
+        except ToolArgumentsValidationError:
+            raise
+        except Exception as error:
+            raise ToolArgumentsValidationError(name, [Issue(ROOT_PATH, shown(error))], cause=error) from error
 
     async def _record(
         self,
@@ -246,64 +301,37 @@ def _paused_state(step: PausedStepRecord) -> RunState:
     return state
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """A decision as it was given, checked."""
-
-    id: str
-    decision: Decision
-    call: CallOptions
-    answers: bool
-    """Whether it answers a question."""
-
-    @classmethod
-    def check(cls, options: Mapping[str, Any], known: type, where: str) -> _Given:
-        """Raises `LOUSHO_CONFIG_INVALID` for a name that `known` does not have, and `LOUSHO_APPROVAL_DECISION_INVALID`."""
-        answers = known is AnswerOptions
-        given = given_options(options, known, where)
-        for name in ("id", "answer" if answers else "approved"):
-            if name not in options:
-                raise _invalid(f"{where}: {name}= is missing.")
-        approved, note = (True, options["answer"]) if answers else (options["approved"], options.get("note"))
-        return cls(
-            id=options["id"],
-            decision=_decision(approved, note),
-            call=CallOptions.check(**{name: given[name] for name in DecisionOptions.__annotations__ if name in given}),
-            answers=answers,
-        )
-
-    def check_kind(self, approval: Mapping[str, Any]) -> None:
-        """Raise `LOUSHO_APPROVAL_KIND_MISMATCH` for an answer to no question, and for a bare yes to one."""
-        asks = approval.get("kind") == "question"
-        if self.answers and not asks:
-            problem = "is not a question; decide it with approved=True or False."
-        elif asks and self.decision.approved and not self.decision.note:
-            problem = "is a question; answer it with answer(), or decline with approved=False."
-        else:
-            return
-        raise SDKError(f"The approval {shown(self.id)} {problem}", code="LOUSHO_APPROVAL_KIND_MISMATCH")
-
-
-def _decision(approved: object, note: object) -> Decision:
-    if not isinstance(approved, bool) or (note is not None and not isinstance(note, str)):
-        raise _invalid("A decision is approved=True or approved=False, with an optional note as text.")
-    return Decision(approved=approved, note=None if note is None else clean_text(note))
-
-
-def _invalid(message: str) -> SDKError:
-    return SDKError(message, code="LOUSHO_APPROVAL_DECISION_INVALID")
-
-
 def _apply(state: RunState, step: PausedStepRecord) -> None:
     """Write the decisions into the waiting calls and set the run going again."""
     decisions = {approval["id"]: approval for approval in step.approvals}
     for slot in state.waiting():
         made: Mapping[str, Any] = decisions[slot.approval_id]["decision"]
-        slot.decision = Decision(approved=bool(made["approved"]), note=made.get("note"))
         expired = slot.expires_at is not None and str(made["at"]) > slot.expires_at
-        slot.status = "expired" if expired else ("approved" if slot.decision.approved else "rejected")
+        approved = bool(made["approved"])
+        slot.decision = Decision(
+            approved=approved and not expired,
+            note=made.get("note"),
+            by=made.get("by"),
+            source=made.get("source", "human"),
+            remember=made.get("remember") == "session",
+        )
+        slot.status = "expired" if expired else ("approved" if approved else "rejected")
+        if slot.status == "approved" and made.get("args") is not None:
+            slot.args, slot.raw_args = made["args"], None
+            _rewrite(state, slot.tool_call_id, made["args"])
     state.finish_reason = None
     state.next = RunDecided()
+
+
+def _rewrite(state: RunState, tool_call_id: str, args: Mapping[str, Any]) -> None:
+    """Put edited arguments into the model's own call, so that the model reads what ran."""
+    turn = state.messages[-1]
+    edited = json.dumps(args, ensure_ascii=False)
+    calls = tuple(
+        ToolCall(call.id, FunctionCall(call.name, edited)) if call.id == tool_call_id else call
+        for call in turn.tool_calls
+    )
+    state.messages[-1] = replace(turn, tool_calls=calls)
 
 
 def _lost_turn(state: RunState, outcome: str) -> SDKError:

@@ -6,7 +6,7 @@ They are typed once, here, so that `send()`, `stream()`, the session's and the b
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Required, TypedDict
+from typing import Any, Literal, Required, TypedDict
 
 from lousho.agent.call_tools import CallToolsOption
 from lousho.agent.options import KNOWN_OPTIONS, OPTION_ALIASES
@@ -46,6 +46,8 @@ class TurnOptions(TypedDict, total=False):
     """Added to the tools."""
     model_settings: Mapping[str, Any] | None
     """Win over the agent's, key by key."""
+    approval_ttl_ms: float | None
+    """In place of the agent's, in milliseconds."""
     metadata: Mapping[str, Any] | None
     """Kept with the saved state of the run, and told to options that are functions."""
 
@@ -75,6 +77,8 @@ class DecisionOptions(TypedDict, total=False):
     """Those that the call which started the run was given in place of the agent's."""
     extra_tools: ToolsOption | None
     """Those that it was given in addition."""
+    principal: Mapping[str, Any] | None
+    """Who decides; the tool reads it as `ctx.approval.by`."""
 
 
 class ResolveOptions(DecisionOptions, total=False):
@@ -84,6 +88,10 @@ class ResolveOptions(DecisionOptions, total=False):
     approved: Required[bool]
     note: str | None
     """Reaches the tool after a yes, the model after a no."""
+    args: Mapping[str, Any] | None
+    """Approves with these arguments in place of the model's."""
+    remember: Literal["session"] | None
+    """Approves the same call for the rest of the session, too."""
 
 
 class AnswerOptions(DecisionOptions):

@@ -8,9 +8,9 @@ from lousho.core.errors import SDKError
 from lousho.core.json_values import JsonObject
 from lousho.core.redact import shown
 from lousho.runtime.emitter import timestamp_now
+from lousho.runtime.questions import question_of
 from lousho.runtime.state import RunState
 from lousho.runtime.state_json import state_to_json
-from lousho.runtime.tool_batch import question_of
 from lousho.stores.memory import writes_at_once
 from lousho.stores.protocol import ApprovalStore, PausedStepRecord, SessionRecord, SessionStore
 from lousho.tools.definition import Tool

@@ -134,7 +134,8 @@ async def resume_after_approval(
 ) -> RunResult:
     """Decide a call that a run of the executor waits for and continue that run, in whatever process.
 
-    `decision` is `{'id': ..., 'approved': ..., 'note': ...}`; its parts may be given as keywords instead. The agent, its
+    `decision` is `{'id': ..., 'approved': ..., 'note': ...}`, with `args`, `remember` and `principal` as for
+    `approvals.resolve()`; the first three may be given as keywords instead. The agent, its
     model and the options of the run come from the saved run; `agent` and `options` (those of `ResumeExecuteOptions`)
     win over them. Functions are not saved: permission rules must be given again. Returns the continued run's result,
     which may be the next pause; while other calls of the step are undecided it is `awaiting-approval` again and nothing
@@ -266,11 +267,10 @@ def _decided(decision: object, keywords: Mapping[str, Any]) -> dict[str, Any]:
     else:
         raise _bad_decision(f"A decision is {{'id': ..., 'approved': ..., 'note': ...}}; got {shown(decision)}.")
     for key in decided:
-        if key in ("args", "remember"):
-            raise _bad_decision(f"{key!r} cannot be given yet: this version decides with id, approved and note.")
-        if key not in keywords:
-            raise _bad_decision(f"The decision: {unknown_key_message(str(key), keywords, noun='key')}.")
-        if keywords[key] is not None:
+        known = (*keywords, "args", "remember", "principal")
+        if key not in known:
+            raise _bad_decision(f"The decision: {unknown_key_message(str(key), known, noun='key')}.")
+        if keywords.get(key) is not None:
             raise _bad_decision(f"{key!r} is given twice: in the decision and as a keyword.")
     decided |= {key: value for key, value in keywords.items() if value is not None}
     if not isinstance(decided.get("id"), str) or "approved" not in decided:

@@ -24,6 +24,7 @@ from lousho.core.suggest import did_you_mean, unknown_key_message
 from lousho.models.provider import LLMProvider
 from lousho.policy.modes import PermissionModeChange, PermissionModeOption, checked_mode_option
 from lousho.policy.permissions import LONGEST_TTL_MS, PermissionRule, permission_rules
+from lousho.runtime.approver import Approver
 from lousho.runtime.deps import SpillOptions, ToolErrorInfo
 from lousho.runtime.emitter import EventListener
 from lousho.stores.protocol import AgentStore, ApprovalStore
@@ -79,6 +80,7 @@ class CreateAgentBase(TypedDict, total=False):
     approval_store: ApprovalStore | None
     ask_question: bool | None
     approval_ttl_ms: float | None
+    approve: Approver | None
     on_event: EventListener | None
     max_tool_result_chars: float | None
     tool_error_message: ToolErrorMessage | None
@@ -112,6 +114,7 @@ class AgentOptions:
     approval_store: ApprovalStore | None = None
     ask_question: bool = False
     approval_ttl_ms: float | None = None
+    approve: Approver | None = None
     on_event: EventListener | None = None
     max_tool_result_chars: float = DEFAULT_MAX_TOOL_RESULT_CHARS
     tool_error_message: ToolErrorMessage | None = None
@@ -306,6 +309,8 @@ def _check_callables(values: Mapping[str, Any]) -> None:
             )
     if "permission_mode" in values:
         checked_mode_option(values["permission_mode"], "create_agent: ")
+    if not callable(values.get("approve", len)):
+        raise ConfigurationError("create_agent: approve must be a function of the request.", field="approve")
     provider = values.get("provider")
     if provider is not None and (isinstance(provider, str) or not callable(getattr(provider, "generate", None))):
         raise ConfigurationError(

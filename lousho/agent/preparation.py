@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from lousho.agent.call_tools import NO_TOOLS_OF_CALL, CallToolsOption, ToolsOfCall
 from lousho.agent.model_settings import check_model_settings
-from lousho.agent.options import AgentOptions, check_max_steps
+from lousho.agent.options import AgentOptions, check_max_steps, check_ttl_ms
 from lousho.agent.tool_list import ToolsOption
 from lousho.core.cancel import CancelSignal
 from lousho.core.errors import ConfigurationError, SDKError
@@ -38,6 +38,7 @@ class CallOptions:
     """`provider/model`, or the bare id of an agent with a provider object; `None`: the agent's."""
     tools: ToolsOfCall = NO_TOOLS_OF_CALL
     permission_mode: PermissionModeOption | None = None
+    approval_ttl_ms: float | None = None
 
     @classmethod
     def check(
@@ -52,6 +53,7 @@ class CallOptions:
         tools: CallToolsOption | None = None,
         extra_tools: ToolsOption | None = None,
         permission_mode: PermissionModeOption | None = None,
+        approval_ttl_ms: float | None = None,
     ) -> CallOptions:
         """Return the options, checked before any model call. Raises `LOUSHO_CONFIG_INVALID`."""
         if model is not None and not (isinstance(model, str) and model.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -62,8 +64,11 @@ class CallOptions:
             raise ConfigurationError(f"metadata must be a mapping; got {shown(metadata)}.", field="metadata")
         if signal is not None and not isinstance(signal, CancelSignal):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ConfigurationError(f"signal must be a CancelSignal; got {shown(signal)}.", field="signal")
+        if approval_ttl_ms is not None:
+            check_ttl_ms(approval_ttl_ms)
         return cls(
             signal=signal,
+            approval_ttl_ms=approval_ttl_ms,
             max_steps=None if max_steps is None else check_max_steps(max_steps),
             instructions=None if instructions is None else clean_text(instructions),
             model_settings=check_model_settings(model_settings),
@@ -83,11 +88,14 @@ class RunChannel:
     backlog: Callable[[], int] | None = None
     inbox: InputQueue | None = None
     """Where input comes in while the run goes on; `None`: nowhere."""
+    decides: bool = False
+    """Whether the agent's `approve` function is asked; a stream ends at the pause."""
 
     @classmethod
     def silent(cls, call: CallOptions, inbox: InputQueue | None = None) -> RunChannel:
         """Return the channel of a run that nobody streams."""
-        return cls(signal=CancelSignal() if call.signal is None else CancelSignal.any(call.signal), inbox=inbox)
+        signal = CancelSignal() if call.signal is None else CancelSignal.any(call.signal)
+        return cls(signal=signal, inbox=inbox, decides=True)
 
 
 def new_state(
@@ -112,6 +120,7 @@ def new_state(
         metadata=call.metadata,
         chosen_model=call.model,
         call_tools=call.tools.remembered(),
+        approval_ttl_ms=call.approval_ttl_ms,
         input=list(given) if options.per_run else None,
     )
 
@@ -128,6 +137,7 @@ def dependencies(
     permission_mode: ModeGetter,
     instructions: str | None = None,
     tools: Mapping[str, Tool] | None = None,
+    approval_ttl_ms: float | None = None,
 ) -> RunDeps:
     """Return what a run of this agent works with. `instructions` and `tools` are what functions chose for this run.
 
@@ -158,7 +168,8 @@ def dependencies(
         permission_mode=permission_mode,
         prompt_note=note,
         redact_content=options.redact_content,
-        approval_ttl_ms=options.approval_ttl_ms,
+        approval_ttl_ms=options.approval_ttl_ms if approval_ttl_ms is None else approval_ttl_ms,
+        approve=options.approve if channel.decides else None,
         max_tool_result_chars=options.max_tool_result_chars,
         tool_error_message=options.tool_error_message,
         tool_timeout_ms=options.tool_timeout_ms,
@@ -183,7 +194,7 @@ def check_tools_of(state: RunState, options: AgentOptions, tools: Mapping[str, T
     `tools` are those of the continuation, by default the agent's. Raises `LOUSHO_RESUME_TOOL_MISSING`.
     """
     known = options.own_tools if tools is None else tools
-    missing = sorted({slot.tool_name for slot in state.waiting()} - set(known))
+    missing = sorted({slot.tool_name for slot in state.batch if slot.status != "settled"} - set(known))
     of_call = [] if state.call_tools is None else sorted(set(state.call_tools.names) - set(known))
     if of_call:
         raise SDKError(

@@ -10,14 +10,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from lousho.core.errors import ConfigurationError
+from lousho.policy.approval_memory import is_remembered
 from lousho.policy.modes import DONT_ASK_REASON, PLAN_REASON, DecidingMode, PermissionMode, edits_files, reads_only
 from lousho.policy.permissions import PermissionContext, PermissionRule, RuleMatch, first_match
 from lousho.tools.context import ToolContext
 from lousho.tools.definition import Tool
 
+APPROVAL_EXPIRED_REASON: Final = "approval expired"
+"""The reason in the audit entry of a pause that was decided too late. Source: approvals page."""
 AuditDecision: TypeAlias = Literal["allow", "deny", "ask", "default"]
 
 
@@ -34,7 +37,7 @@ class Verdict:
     """The permission mode, where it changed what the checks before it said."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Deny:
     """What a `needs_approval` function returns to refuse a call, with the reason the model reads."""
 
@@ -50,7 +53,8 @@ async def decide(
     """Return the verdict on a call whose arguments are valid.
 
     A deny rule ends it; then the tool's own refusal, which beats an `allow` rule; an `allow` rule replaces the tool's
-    wish to ask; an `ask` rule pauses even where the tool would run. An exception of a rule or of the tool's gate is
+    wish to ask; an `ask` rule pauses even where the tool would run. The tool is not asked about a call that a person
+    approved for the session. An exception of a rule or of the tool's gate is
     the caller's to turn into the call's failure.
     """
     if not rules and tool.needs_approval is False:
@@ -68,7 +72,7 @@ async def decide(
     action = found.rule.action if found is not None else None
     if found is not None and action == "deny":
         return Verdict("deny", "deny", found.rule.reason, found)
-    wish = await _own_gate(tool, parsed, context)
+    wish = False if is_remembered(args, context) else await _own_gate(tool, parsed, context)
     if isinstance(wish, Deny):
         return Verdict("deny", "deny", wish.reason)
     if found is not None and action == "allow":
@@ -116,6 +120,6 @@ async def _own_gate(tool: Tool, parsed: Any, context: ToolContext) -> bool | Den
         return Deny(reason=None if reason is None else str(reason))
     raise ConfigurationError(
         f"needs_approval of the tool {tool.name!r} returned {answer!r}; "
-        "return True or 'ask', False or 'approve', 'deny', or {'deny': reason}.",
+        "return True or 'ask', False or 'approve', 'deny', {'deny': reason} or Deny(reason).",
         field="needs_approval",
     )

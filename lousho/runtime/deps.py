@@ -111,6 +111,8 @@ class RunDeps:
     redact_content: bool = False
     approval_ttl_ms: float | None = None
     """How long a pause stays decidable where no rule says otherwise, in milliseconds; `None`: for ever."""
+    approve: Callable[[Any], Any] | None = None
+    """Decides calls in code before the run pauses on them; gets an `ApprovalRequest`."""
     max_tool_result_chars: float = 50_000
     tool_timeout_ms: float | None = None
     """How long a call may run whose tool has no time limit of its own, in milliseconds; `None`: for ever."""

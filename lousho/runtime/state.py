@@ -48,9 +48,11 @@ class RunTools:
 
 @dataclass(slots=True, kw_only=True)
 class RunDecided:
-    """Next: settle the calls that a person has decided."""
+    """Next: settle the calls that have been decided."""
 
     kind: Literal["run-decided"] = "run-decided"
+    in_code: bool = False
+    """Whether the agent's `approve` function decided, in the run that asked."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,6 +83,11 @@ class Decision:
     approved: bool
     note: str | None = None
     by: dict[str, Any] | None = None
+    """The principal who decided."""
+    source: Literal["human", "callback"] = "human"
+    """Whether a person decided or the agent's `approve` function."""
+    remember: bool = False
+    """Whether the same call is approved for the rest of the session."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,6 +167,8 @@ class RunState:
     input: list[Message] | None = None
     """What the run was asked, for an agent whose options are functions of it."""
     call_tools: CallTools | None = None
+    approval_ttl_ms: float | None = None
+    """What the call said of its pauses, in milliseconds; `None`: the agent's `approval_ttl_ms` counts."""
     executor: dict[str, Any] | None = None
     """The agent and the options of a run of the executor, for a continuation that is not given them."""
     batch: list[CallSlot] = field(default_factory=list)

@@ -10,16 +10,22 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from types import TracebackType
+from typing import Any
 
 from lousho.core.events import ApprovalRequestedEvent, ToolResumeEvent
 from lousho.core.ids import new_id
 from lousho.core.messages import Message
+from lousho.policy.approval_memory import approval_note
+from lousho.policy.gate import APPROVAL_EXPIRED_REASON, Verdict
+from lousho.runtime.approver import decide_in_code
 from lousho.runtime.arguments import copied
 from lousho.runtime.deps import RunDeps
 from lousho.runtime.emitter import timestamp_now
 from lousho.runtime.loop_guard import note_outcomes
+from lousho.runtime.permission_audit import audit
+from lousho.runtime.questions import question_of
 from lousho.runtime.racing import Aborted
-from lousho.runtime.state import CallModel, CallSlot, Paused, RunState
+from lousho.runtime.state import CallModel, CallSlot, Paused, RunDecided, RunState
 from lousho.runtime.step_events import close_step, last_usage
 from lousho.runtime.tool_call import ReadyCall, admit, announce, ready_without_gate, run_call
 from lousho.runtime.tool_result import CANCELLED, NOT_RUN, settle_failed
@@ -154,6 +160,7 @@ def _skip_what_has_not_run(state: RunState, deps: RunDeps) -> None:
 async def run_decided(state: RunState, deps: RunDeps) -> None:
     """Settle the calls a person has decided: approved ones run in call order, rejected ones tell the model so."""
     slots = [slot for slot in state.batch if slot.status in ("approved", "rejected", "expired")]
+    resumed = not (isinstance(state.next, RunDecided) and state.next.in_code)
     async with Batch(state, deps) as batch:
         for index, slot in enumerate(slots):
             tool = deps.tools[slot.tool_name]
@@ -162,11 +169,14 @@ async def run_decided(state: RunState, deps: RunDeps) -> None:
             if batch.stopped:
                 break
             args = copied(slot.args or {})
-            deps.emitter.emit(ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args))
+            if resumed:
+                event = ToolResumeEvent(tool_call_id=slot.tool_call_id, tool_name=slot.tool_name, args=args)
+                deps.emitter.emit(event)
             if slot.status == "rejected":
                 _reject(slot, tool, state, deps)
                 continue
             if slot.status == "expired":
+                audit(slot, Verdict("deny", "deny", APPROVAL_EXPIRED_REASON), deps)
                 text = f"Approval of {slot.tool_name!r} expired before it was decided"
                 settle_failed(slot, state, deps, time.monotonic(), text, "denied")
                 continue
@@ -191,7 +201,7 @@ async def _after_batch(state: RunState, deps: RunDeps) -> None:
     if deps.signal.aborted:
         raise Aborted(deps.signal.reason)
     if state.waiting():
-        await pause(state, deps)
+        await _decide_or_pause(state, deps)
         return
     record_results(state, deps)
     close_step(state, deps, state.turn_finish, last_usage(state))
@@ -209,10 +219,20 @@ def record_results(state: RunState, deps: RunDeps) -> None:
             tool_call_id=slot.tool_call_id,
             name=slot.tool_name,
             is_error=slot.is_error,
+            metadata=_remembered(slot, deps),
         )
         for slot in state.batch
     )
     state.batch = []
+
+
+def _remembered(slot: CallSlot, deps: RunDeps) -> dict[str, Any] | None:
+    """Return what the transcript remembers of the decision on a call; an answer to a question is no approval."""
+    decision, tool = slot.decision, deps.tools.get(slot.tool_name)
+    if decision is None or not decision.approved or (tool is not None and tool.pause_kind is not None):
+        return None
+    note = approval_note(decision.source, slot.args or {}, remember=decision.remember)
+    return {"approval": note}
 
 
 def cancel_unsettled(state: RunState, deps: RunDeps) -> None:
@@ -235,13 +255,23 @@ def _settle_unheard(slot: CallSlot, text: str, kind: str) -> None:
     slot.status = "settled"
 
 
-async def pause(state: RunState, deps: RunDeps) -> None:
-    """Save the run, then say which decisions it waits for."""
+async def _decide_or_pause(state: RunState, deps: RunDeps) -> None:
+    """Ask the agent's `approve` function, if it has one; pause on what is still open then."""
     step_id = new_id("ap")
-    waiting = state.waiting()
-    for number, slot in enumerate(waiting, start=1):
+    for number, slot in enumerate(state.waiting(), start=1):
         slot.approval_id = f"{step_id}.{number}"
         slot.expires_at = None if slot.ttl_ms is None else timestamp_now(slot.ttl_ms / 1000)
+    if deps.approve is not None:
+        await decide_in_code(deps.approve, state, deps)
+        if not state.waiting():
+            state.next = RunDecided(in_code=True)
+            return
+    await pause(state, deps)
+
+
+async def pause(state: RunState, deps: RunDeps) -> None:
+    """Save the run, then say which decisions it waits for."""
+    waiting = state.waiting()
     state.finish_reason = "awaiting-approval"
     state.text = ""
     state.next = Paused()
@@ -260,19 +290,6 @@ async def pause(state: RunState, deps: RunDeps) -> None:
             )
         )
     close_step(state, deps, "awaiting-approval", last_usage(state))
-
-
-def question_of(slot: CallSlot, tool: Tool | None) -> dict[str, object] | None:
-    """Return `{text, options?, allowFreeText?}` when the call is a question to the user, else `None`."""
-    if tool is None or tool.pause_kind != "question":
-        return None
-    args = slot.args or {}
-    question: dict[str, object] = {"text": str(args.get("question", ""))}
-    if args.get("options"):
-        question["options"] = copied(args["options"])
-    if "allowFreeText" in args:
-        question["allowFreeText"] = args["allowFreeText"]
-    return question
 
 
 StepFunction = Callable[[RunState, RunDeps], Awaitable[None]]

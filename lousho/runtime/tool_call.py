@@ -86,6 +86,7 @@ def context_for(slot: CallSlot, state: RunState, deps: RunDeps) -> ToolContext:
         session_id=state.session_id,
         principal=deps.principal,
         approval=approval,
+        arguments=slot.args,
         report=partial(_report, slot, deps),
     )
 

@@ -53,6 +53,11 @@ class PausedStepRecord:
     created_at: str = ""
     revision: int = 0
 
+    @property
+    def approval_ids(self) -> list[str]:
+        """The ids that are still to be decided, in call order."""
+        return [str(approval["id"]) for approval in self.approvals if approval.get("decision") is None]
+
 
 class ApprovalStore(Protocol):
     """Keeps paused steps. An approval's id starts with its step's id: `<step id>.<n>`."""

@@ -37,6 +37,8 @@ class ToolContext:
     session_id: str | None = None
     principal: Mapping[str, Any] | None = None
     approval: ApprovalInfo | None = None
+    arguments: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    """The arguments as JSON, as the transcript has them; for the policies that come with the package."""
     report: Callable[[AgentEvent], None] | None = field(default=None, repr=False, compare=False)
     """Adds an event to the run's stream, while the call runs; for the tools that come with the package."""
     follow_ups: list[AgentEvent] = field(default_factory=lambda: [], repr=False, compare=False)

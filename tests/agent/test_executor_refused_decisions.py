@@ -68,9 +68,8 @@ ONE_TOOL = ToolRegistry([Desk().registry["send_email"]])
         pytest.param({"decision": {"id": "a.1"}}, "LOUSHO_APPROVAL_DECISION_INVALID", "approved=", id="undecided"),
         pytest.param({"approved": "yes"}, "LOUSHO_APPROVAL_DECISION_INVALID", "approved=True or", id="a word"),
         pytest.param({"note": 7}, "LOUSHO_APPROVAL_DECISION_INVALID", "note as text", id="a number as note"),
-        pytest.param(
-            {"args": {"to": "b"}}, "LOUSHO_APPROVAL_DECISION_INVALID", "'args' cannot be given yet", id="edited"
-        ),
+        pytest.param({"args": "to=b"}, "LOUSHO_APPROVAL_DECISION_INVALID", "args must be a mapping", id="text as args"),
+        pytest.param({"args": {"to": 42}}, "LOUSHO_TOOL_ARGS_INVALID", "send_email", id="edits that do not fit"),
         pytest.param({"aproved": True}, "LOUSHO_APPROVAL_DECISION_INVALID", "did you mean 'approved'?", id="a typo"),
         pytest.param({"id": "ap-none.1"}, "LOUSHO_APPROVAL_NOT_FOUND", "ap-none.1", id="an unknown id"),
         pytest.param({"id": ""}, "LOUSHO_APPROVAL_NOT_FOUND", "''", id="an empty id"),
