@@ -511,6 +511,7 @@ def test_there_is_no_option_of_an_agent_that_an_override_does_not_reach(agent_fo
         "approval_store": stores.approval_store,
         "ask_question": True,
         "approval_ttl_ms": 500,
+        "approve": lambda _request: True,
         "on_event": lambda _event: None,
         "max_tool_result_chars": 60,
         "tool_error_message": lambda _error, _info: "no",
