@@ -114,13 +114,13 @@ if TYPE_CHECKING:
     from lousho.models.provider import ModelResponse as ModelResponse
     from lousho.models.resolve import LLMProviderRegistry as LLMProviderRegistry
     from lousho.models.resolve import resolve_provider as resolve_provider
-    from lousho.policy.modes import PermissionMode as PermissionMode
-    from lousho.policy.modes import PermissionModeChange as PermissionModeChange
     from lousho.policy.approval_memory import always as always
     from lousho.policy.approval_memory import never as never
     from lousho.policy.approval_memory import once as once
     from lousho.policy.gate import APPROVAL_EXPIRED_REASON as APPROVAL_EXPIRED_REASON
     from lousho.policy.gate import Deny as Deny
+    from lousho.policy.modes import PermissionMode as PermissionMode
+    from lousho.policy.modes import PermissionModeChange as PermissionModeChange
     from lousho.policy.permissions import PermissionRule as PermissionRule
     from lousho.policy.permissions import allow as allow
     from lousho.policy.permissions import ask as ask
