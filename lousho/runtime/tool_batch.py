@@ -17,6 +17,7 @@ from lousho.core.ids import new_id
 from lousho.core.messages import Message
 from lousho.policy.approval_memory import approval_note
 from lousho.policy.gate import APPROVAL_EXPIRED_REASON, Verdict
+from lousho.policy.modes import PermissionMode
 from lousho.runtime.approver import decide_in_code
 from lousho.runtime.arguments import copied
 from lousho.runtime.deps import RunDeps
@@ -176,7 +177,7 @@ async def run_decided(state: RunState, deps: RunDeps) -> None:
                 _reject(slot, tool, state, deps)
                 continue
             if slot.status == "expired":
-                audit(slot, Verdict("deny", "deny", APPROVAL_EXPIRED_REASON), deps)
+                audit(slot, Verdict("deny", "deny", APPROVAL_EXPIRED_REASON), deps, _mode_of(deps))
                 text = f"Approval of {slot.tool_name!r} expired before it was decided"
                 settle_failed(slot, state, deps, time.monotonic(), text, "denied")
                 continue
@@ -184,6 +185,14 @@ async def run_decided(state: RunState, deps: RunDeps) -> None:
             if ready is not None:
                 await batch.start(ready, last=index == len(slots) - 1)
     await _after_batch(state, deps)
+
+
+def _mode_of(deps: RunDeps) -> PermissionMode:
+    """Return the permission mode; the denial of a call that nobody decided in time does not depend on it."""
+    try:
+        return deps.permission_mode()
+    except (Exception, SystemExit):  # noqa: BLE001 - a mode function of the application, asked for the audit alone
+        return "default"
 
 
 def _reject(slot: CallSlot, tool: Tool, state: RunState, deps: RunDeps) -> None:
