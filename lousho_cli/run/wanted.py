@@ -44,9 +44,11 @@ def wanted(
 ) -> Wanted:
     """Return what is asked for. Raises `UsageError` for a value that cannot be used, and where there can be no prompt.
 
-    An empty prompt is left to the run, which answers it in the form that `output` names.
+    An empty prompt of a run that is to answer in JSON is left to it: the answer is a document then, too.
     """
     mode, limit_s = _mode(output), _seconds(timeout)
+    if mode == "text" and prompt is not None and not prompt.strip():
+        raise UsageError("the prompt is empty")
     if prompt is None and is_terminal(console.stdin):
         raise UsageError(NO_PROMPT)
     return Wanted(path, prompt, model, mode, limit_s, yes)
