@@ -292,6 +292,14 @@ class Session:
             self._messages = []
         return len(record.messages)
 
+    def load_sync(self) -> list[Message]:
+        """Blocking twin of `load()`."""
+        return run_blocking(self.load())
+
+    def pending_sync(self) -> PausedStepRecord | None:
+        """Blocking twin of `pending()`."""
+        return run_blocking(self.pending())
+
     def clear_sync(self) -> int:
         """Blocking twin of `clear()`."""
         return run_blocking(self.clear())

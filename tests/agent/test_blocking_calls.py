@@ -95,3 +95,25 @@ def test_two_loops_may_share_a_session():
     agent.session("s").send_sync("a")
     asyncio.run(agent.session("s").send("b"))
     assert len(agent.session("s").messages) == 4
+
+
+def test_a_program_without_an_event_loop_can_ask_what_a_session_holds_and_waits_for():
+    @tool(needs_approval=True)
+    def wave() -> str:
+        """Wave."""
+        return "waved"
+
+    agent = create_agent(provider=mock_model([call("wave"), "Done."]), tools=[wave])
+    session = agent.session("s")
+    assert (session.load_sync(), session.pending_sync()) == ([], None)
+    paused = session.send_sync("go")
+    step = session.pending_sync()
+    assert step is not None
+    assert step.session_id == "s"
+    pending = agent.approvals.get_sync(str(paused.approval_id))
+    assert pending is not None
+    assert pending.tool_name == "wave"
+    agent.approvals.resolve_sync(id=pending.id, approved=True)
+    assert session.pending_sync() is None
+    assert agent.approvals.get_sync(pending.id) is None
+    assert [message.role for message in session.load_sync()] == ["user", "assistant", "tool", "assistant"]
